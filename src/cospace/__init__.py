@@ -1,0 +1,1 @@
+"""How alike are the spaces in which language models represent text?"""

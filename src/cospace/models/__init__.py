@@ -1,0 +1,1 @@
+"""Language models: references to weights, and activations at named sites."""
