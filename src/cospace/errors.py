@@ -51,7 +51,11 @@ class UnknownNameError(CospaceError, LookupError):
         """Build the error for ``name``, suggesting the nearest of ``known``."""
         names = sorted(known)
         near = get_close_matches(name, names, n=3, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(names)}."
+        hint = (
+            f"Did you mean {' or '.join(map(repr, near))}?"
+            if near
+            else f"Known: {', '.join(names)}."
+        )
         return cls(f"{name!r} is not a {what}. {hint}")
 
 

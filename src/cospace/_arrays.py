@@ -1,0 +1,99 @@
+"""Arrays by the array API standard; the only place that converts between array libraries."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from array_api_compat import array_namespace, is_array_api_obj
+
+from cospace.errors import InputError
+
+__all__ = ["Array", "as_rows", "double", "namespace", "to_numpy"]
+
+Array: TypeAlias = Any
+"""A numpy array, a torch tensor, or any array of the standard."""
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the one namespace of ``arrays``, or raise if they come from two libraries."""
+    try:
+        return array_namespace(*arrays)
+    except TypeError:
+        kinds = sorted({f"{type(a).__module__.split('.')[0]}.{type(a).__name__}" for a in arrays})
+        raise InputError(
+            f"Arrays of one library are needed in one call, got {' and '.join(kinds)}: convert one of them."
+        ) from None
+
+
+def double(x: Array) -> Array:
+    """``x`` in float64, without a copy where it is float64 already.
+
+    A device that lacks float64 hands the array over to the processor's memory first.
+    """
+    xp = namespace(x)
+    if x.dtype == xp.float64:
+        return x
+    if getattr(getattr(x, "device", None), "type", "cpu") == "mps":
+        x = x.cpu()
+    return xp.astype(x, xp.float64)
+
+
+def to_numpy(x: Array) -> npt.NDArray[Any]:
+    """``x`` as a numpy array; numbers that numpy lacks (bfloat16) become float32."""
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+        return np.asarray(x.float().numpy() if str(x.dtype) == "torch.bfloat16" else x.numpy())
+    return np.asarray(x)
+
+
+def as_rows(x: Any, *, name: str = "array") -> Array:
+    """Check that ``x`` is a table of finite real numbers, one row a text, and return it as an array.
+
+    Parameters
+    ----------
+    x
+        Array of shape (n, d), n >= 2, d >= 1; nested lists are read by numpy; whole numbers
+        become float64.
+    name
+        What the message calls it.
+
+    Raises
+    ------
+    InputError
+        For another shape, complex or non-numeric entries, NaN or infinite entries (the first
+        rows and the columns are named).
+    """
+    if not is_array_api_obj(x):
+        try:
+            x = np.asarray(x)
+        except ValueError:
+            raise InputError(f"{name} is not a table: its rows have unequal lengths.") from None
+    xp = namespace(x)
+    if isinstance(x, np.ndarray) and x.dtype.kind not in "fiubc":
+        raise InputError(f"{name} holds {x.dtype} entries; numbers are expected.")
+    if xp.isdtype(x.dtype, "complex floating"):
+        raise InputError(f"{name} is complex; real numbers are expected.")
+    if x.ndim != 2:
+        raise InputError(
+            f"{name} has shape {tuple(x.shape)}; (rows, width) is expected, one row for each text."
+        )
+    n, width = x.shape
+    if n < 2 or width < 1:
+        raise InputError(
+            f"{name} has {n} rows of width {width}; at least 2 rows of width 1 are needed."
+        )
+    if not xp.isdtype(x.dtype, "real floating"):
+        return double(x)
+    finite = xp.isfinite(x)
+    if not bool(xp.all(finite)):
+        bad = ~to_numpy(finite)
+        rows, columns = np.flatnonzero(bad.any(1)), np.flatnonzero(bad.any(0))
+        raise InputError(
+            f"{name} has NaN or infinite entries in {len(rows)} of {n} rows (first: row {rows[0]}, "
+            f"column {columns[0]}): leave these rows out of every space, or mend them."
+        )
+    return x

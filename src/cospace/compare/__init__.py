@@ -1,0 +1,5 @@
+"""Spaces x measures -> Comparison: everything about one space once, then every pair."""
+
+from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
+
+__all__ = ["Cell", "Comparison", "MeasureFacts", "SpaceFacts"]
