@@ -160,7 +160,7 @@ class Corpus:
         Examples
         --------
         >>> Corpus.of(["yes", "no", "yes"]).ids
-        ('t8a798890fe93817b', 't9390298f3fb0c5b1', 't8a798890fe93817b-2')
+        ('t8a798890fe938171', 't9390298f3fb0c5b1', 't8a798890fe938171-2')
         """
         if isinstance(texts, str):
             raise InputError(f"Corpus.of() got one string, {texts!r}: give a list of texts.")
