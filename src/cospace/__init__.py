@@ -1,1 +1,1 @@
-"""How alike are the spaces in which language models represent text?"""
+"""Measure how alike the spaces are in which language models represent text."""

@@ -1,0 +1,110 @@
+"""What a measure is: a plain function, a frozen record of its claims, and how it is split.
+
+A measure is split into what is computed once per space (``summarise``) and what is computed per
+pair (``score``), so that a grid of spaces pays for each space once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self
+
+from cospace._arrays import Array
+from cospace.errors import UnknownNameError
+from cospace.summaries import Order, Relation, Rows
+
+__all__ = ["TRANSFORMS", "Measure", "Summary", "find"]
+
+TRANSFORMS = ("translation", "scaling", "permutation", "orthogonal", "invertible")
+"""What may be done to the coordinates of one side: adding a constant row, multiplying by a
+positive number, reordering coordinates, an orthogonal map, an invertible linear map."""
+
+_IMPLIED = {"orthogonal": {"permutation"}, "invertible": {"scaling", "permutation", "orthogonal"}}
+
+
+class Summary(Protocol):
+    """What is kept of one space."""
+
+    def permuted(self, order: Order) -> Self:
+        """Summary of the same rows in another order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of two spaces and its claims.
+
+    To bring your own, give ``name``, ``function`` and the claims; ``summarise`` and ``score``
+    only make it faster.
+    """
+
+    name: str
+    """Name in tables and on the command line."""
+    title: str
+    """Name in captions."""
+    function: Callable[[Array, Array], float]
+    """Arrays in, float out: source rows (n, d_x), target rows (n, d_y)."""
+    kind: Literal["similarity", "distance", "divergence"]
+    """Which end means alike: high for a similarity, low for the others."""
+    bounds: tuple[float | None, float | None]
+    """Least and greatest possible value; None where there is no bound."""
+    identical: float
+    """Value of a space against itself."""
+    symmetric: bool
+    """Whether source and target may be swapped."""
+    invariant_to: frozenset[str]
+    """Those of ``TRANSFORMS`` that change nothing on either side; ``source: ...`` or
+    ``target: ...`` where it holds on one side only."""
+    summary: str
+    """One sentence for tables."""
+    reference: str
+    """Where the definition is from."""
+    cost: str
+    """Order of operations in n and d, once a space and once a pair."""
+    needs: Literal["rows", "factor", "gram", "neighbours", "folds"] = "rows"
+    """What is kept of one space."""
+    summarise: Callable[[Array], Any] = Rows
+    """Rows -> summary, once a space."""
+    score: Callable[[Any, Any], float] | None = None
+    """Two summaries -> value; by default ``function`` on the rows kept."""
+    relation: Callable[[Array], Relation] | None = None
+    """Rows -> unit vector whose inner product is the value: a grid is then one matrix product."""
+    decomposes: bool = False
+    """Whether each pair needs a decomposition or a fit: too dear to permute by default."""
+    reduce: bool = False
+    """Whether the default comparison runs it on leading principal components."""
+    held_out: bool = False
+    """Whether fitted and scored rows are disjoint."""
+    arrays: Literal["any", "numpy"] = "any"
+    """Whether arrays of other libraries stay where they are, or become numpy arrays."""
+
+    def __call__(self, x: Array, y: Array) -> float:
+        """Value on source rows ``x`` and target rows ``y``."""
+        return self.function(x, y)
+
+    def of(self, source: Any, target: Any) -> float:
+        """Value on two summaries."""
+        if self.score is None:
+            return self.function(source.rows, target.rows)
+        return self.score(source, target)
+
+    def invariant(self, transform: str, side: Literal["source", "target"]) -> bool:
+        """Whether the measure claims that ``transform`` of one side changes nothing."""
+        return any(
+            transform == claimed or transform in _IMPLIED.get(claimed, ())
+            for claim in self.invariant_to
+            for claimed in (claim.removeprefix(f"{side}: "),)
+        )
+
+    def alike(self, a: float, b: float) -> bool:
+        """Whether ``a`` means more alike than ``b``."""
+        return a > b if self.kind == "similarity" else a < b
+
+
+def find(name: str, measures: Iterable[Measure]) -> Measure:
+    """Look up a measure by name; an unknown one suggests the nearest."""
+    known = {measure.name: measure for measure in measures}
+    if name not in known:
+        raise UnknownNameError.among(name, known, "measure")
+    return known[name]
