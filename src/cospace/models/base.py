@@ -13,7 +13,15 @@ import numpy.typing as npt
 
 from cospace.errors import InputError, UnknownNameError
 
-__all__ = ["LanguageModel", "ModelFacts", "Pooled", "Pooling", "Site", "TokenPolicy", "resolve_sites"]
+__all__ = [
+    "LanguageModel",
+    "ModelFacts",
+    "Pooled",
+    "Pooling",
+    "Site",
+    "TokenPolicy",
+    "resolve_sites",
+]
 
 
 class Pooling(StrEnum):
@@ -197,7 +205,11 @@ def _by_depth(item: str | float, states: list[Site], names: list[str]) -> Site:
     try:
         depth = float(item)
     except ValueError:
-        raise UnknownNameError.among(str(item), [*names, "all", "last"], "site of this model") from None
+        raise UnknownNameError.among(
+            str(item), [*names, "all", "last"], "site of this model"
+        ) from None
     if not 0.0 <= depth <= 1.0:
-        raise InputError(f"A relative depth lies in [0, 1], got {item}; a block is named 'block.{item}'.")
+        raise InputError(
+            f"A relative depth lies in [0, 1], got {item}; a block is named 'block.{item}'."
+        )
     return states[math.floor(depth * (len(states) - 1) + 0.5)]
