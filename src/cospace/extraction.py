@@ -58,7 +58,11 @@ class TellsCircumstances(Protocol):
 
     @property
     def circumstances(self) -> Mapping[str, str | int | float | bool | None]:
-        """Plain values such as device, attention implementation and padding side."""
+        """Plain values such as device, attention implementation and padding side.
+
+        Read after each shard, so that what changes on the way, such as a batch that memory did
+        not hold, is recorded of the shards that it concerns.
+        """
         ...
 
 
@@ -157,15 +161,12 @@ def extract(
         resolve_sites(asked, blocks=one.facts.blocks, final_norm=one.facts.final_norm)
         for one in several
     ]
-    versions = library_versions()
     console = Console(stderr=True)
     with ExitStack() as stack:
         jobs = []
         for model, found in zip(several, places, strict=True):
             run = stack.enter_context(open_writer(folder, model.facts, corpus, chosen))
-            told = dict(model.circumstances) if isinstance(model, TellsCircumstances) else {}
-            made = Circumstances(batch_tokens=batch_tokens, versions=versions, model=told)
-            work = run.want(found, kinds, rows_per_shard=rows_per_shard, circumstances=made)
+            work = run.want(found, kinds, rows_per_shard=rows_per_shard)
             jobs.append(_Job(model, run, found, work))
         for job in jobs:
             for note in job.run.notes:
@@ -231,6 +232,7 @@ def _compute(
     job: _Job, corpus: Corpus, policy: TokenPolicy, batch_tokens: int, display: _Display
 ) -> None:
     done = 0
+    versions = library_versions()
     display.start(job)
     try:
         for work in job.work:
@@ -244,7 +246,9 @@ def _compute(
                 progress=display.advance,
             )
             _check_pooled(job.name, work, pooled)
-            job.run.add(work, pooled)
+            told = job.model.circumstances if isinstance(job.model, TellsCircumstances) else {}
+            made = Circumstances(batch_tokens=batch_tokens, versions=versions, model=dict(told))
+            job.run.add(work, pooled, made)
             done += work.stop - work.start
             display.reached(done)
         job.run.finish()

@@ -134,16 +134,21 @@ class TestWhatIsThere:
             "a:final_norm",
         ]
 
-    def test_poolings_and_batches_are_recorded(self, tmp_path):
+    def test_circumstances_are_recorded_of_the_shards_they_concern(self, tmp_path):
         class Telling(FakeModel):
-            circumstances = {"device": "cpu", "padding": "left"}  # noqa: RUF012
+            @property
+            def circumstances(self):
+                return {"device": "cpu", "most_tokens": 512 if len(self.calls) < 3 else 256}
 
         assert isinstance(Telling(), TellsCircumstances)
         run(Telling(), tmp_path, batch_tokens=512)
-        (made,) = json.loads((only_run(tmp_path) / "manifest.json").read_text())["circumstances"]
-        assert made["batch_tokens"] == 512
-        assert made["model"] == {"device": "cpu", "padding": "left"}
-        assert made["versions"]["numpy"] == np.__version__
+        plain = json.loads((only_run(tmp_path) / "manifest.json").read_text())
+        first, second = plain["circumstances"]
+        assert first["batch_tokens"] == 512
+        assert first["model"] == {"device": "cpu", "most_tokens": 512}
+        assert second["model"] == {"device": "cpu", "most_tokens": 256}
+        assert first["versions"]["numpy"] == np.__version__
+        assert [shard["made"] for shard in plain["parts"][0]["shards"]] == [0, 0, 1]
 
     def test_truncated_texts_and_tokens_are_counted(self, tmp_path):
         model = FakeModel(cut=("t3", "t9"))

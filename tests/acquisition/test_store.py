@@ -271,9 +271,8 @@ class TestRefused:
     def test_finishing_what_is_not_finished(self, tmp_path):
         model = FakeModel()
         with open_writer(tmp_path, model.facts, corpus(), TokenPolicy()) as writer:
-            made = manifest.Circumstances(batch_tokens=1, versions={}, model={})
             sites = resolve_sites("all", blocks=3, final_norm=True)
-            work = writer.want(sites, [Pooling.MEAN], rows_per_shard=4, circumstances=made)
+            work = writer.want(sites, [Pooling.MEAN], rows_per_shard=4)
             assert [(one.start, one.stop) for one in work] == [(0, 4), (4, 8), (8, 10)]
             with pytest.raises(StoreError, match="is not finished: extract again to go on"):
                 writer.finish()

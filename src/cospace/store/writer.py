@@ -75,7 +75,6 @@ class RunWriter:
         self._corpus = corpus
         self._wanted: tuple[str, ...] = ()
         self._tokens = np.full(manifest.corpus.rows, -1, dtype=np.int64)
-        self._made = 0
         if folder.is_dir():
             remove_leftovers(folder)
 
@@ -85,7 +84,6 @@ class RunWriter:
         poolings: Sequence[Pooling],
         *,
         rows_per_shard: int,
-        circumstances: Circumstances,
     ) -> tuple[Work, ...]:
         """Plan the tensors ``sites`` x ``poolings`` and return what is still to be computed.
 
@@ -100,16 +98,11 @@ class RunWriter:
         if new:
             first = sum(len(part.spans(now.corpus.rows)) for part in parts)
             parts = (*parts, Part(tensors=new, first=first, rows_per_shard=rows_per_shard))
-        made = list(now.circumstances)
-        if circumstances not in made:
-            made.append(circumstances)
-        self._made = made.index(circumstances)
         planned = now.model_copy(
             update={
                 "sites": tuple(sorted({*now.sites, *sites})),
                 "poolings": tuple(p.value for p in Pooling if p in {*now.poolings, *poolings}),
                 "parts": parts,
-                "circumstances": tuple(made),
             }
         )
         work = _work(planned, self._wanted)
@@ -117,8 +110,8 @@ class RunWriter:
             self.manifest = planned
         return work
 
-    def add(self, work: Work, pooled: Pooled) -> None:
-        """Write one shard and list it in the manifest.
+    def add(self, work: Work, pooled: Pooled, circumstances: Circumstances) -> None:
+        """Write one shard, made under ``circumstances``, and list it in the manifest.
 
         Raises
         ------
@@ -145,17 +138,21 @@ class RunWriter:
         }
         data = shard_bytes(arrays, header)
         write_file(self.folder / work.file, data)
+        made = list(self.manifest.circumstances)
+        if circumstances not in made:
+            made.append(circumstances)
         shard = Shard(
             file=work.file,
             start=work.start,
             stop=work.stop,
             size=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
-            made=self._made,
+            made=made.index(circumstances),
         )
         part = self.manifest.parts[work.part]
         shards = tuple(sorted((*part.shards, shard), key=lambda one: one.start))
         self._replace_part(work.part, part.model_copy(update={"shards": shards}))
+        self.manifest = self.manifest.model_copy(update={"circumstances": tuple(made)})
         self._save()
 
     def finish(self) -> None:
