@@ -1,0 +1,219 @@
+"""From a result to a page: a plain dictionary with every text, number and figure of the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cospace.compare.result import Comparison, SpaceFacts
+from cospace.errors import InputError
+from cospace.report.curves import depth_panels, leading_panel
+from cospace.report.facts import data_of, models_section, repeat_section
+from cospace.report.findings import (
+    apparent,
+    best_pairs,
+    headline,
+    primary,
+    reading,
+    sentence,
+)
+from cospace.report.maps import map_block
+from cospace.report.numbers import claims, measures_table, numbers_table
+from cospace.report.words import count, joined
+from cospace.result import Result
+
+__all__ = ["build"]
+
+FEW_PAIRS = 12
+"""Up to this many ordered pairs a table with strips says more than a map."""
+SPELLED = 6
+"""Findings written as sentences; the table has them all."""
+
+
+def build(result: Result) -> dict[str, Any]:
+    """Reduce a result to a page: a title, findings, warnings, sections of blocks, and the data.
+
+    The dictionary holds plain values only; README.md of this package lists its keys.
+
+    Raises
+    ------
+    InputError
+        For a result that has no report.
+    """
+    if isinstance(result, Comparison):
+        return _comparison(result)
+    raise InputError(
+        f"A report shows a comparison; got {type(result).__name__}. Pass what cospace.compare returns."
+    )
+
+
+def _comparison(result: Comparison) -> dict[str, Any]:
+    groups: dict[str, list[SpaceFacts]] = {}
+    for space in result.spaces:
+        groups.setdefault(space.model, []).append(space)
+    bests = best_pairs(result)
+    main = primary(result)
+    known = {space.name: space for space in result.spaces}
+    told = [best for best in bests if main is not None and best.measure.name == main.name]
+    findings = [
+        {
+            "text": sentence(best, known),
+            "tone": reading(best.cell, best.measure.kind).key,
+        }
+        for best in told[:SPELLED]
+    ]
+    if len(told) > SPELLED:
+        rest = f"{len(told) - SPELLED} further pairs are in the table of main numbers."
+        findings.append({"text": rest, "tone": "untested"})
+    loud = apparent(bests)
+    if loud:
+        findings.append({"text": loud, "tone": "chance"})
+    pairs = {(c.source, c.target) for c in result.cells if c.source != c.target}
+    sections = [_numbers(result, bests, all_pairs=len(pairs) <= FEW_PAIRS), *models_section(result)]
+    curve = leading_panel(groups)
+    if curve["series"]:
+        sections.append(_leading(curve))
+    if len(pairs) > FEW_PAIRS:
+        sections += _measures(result, groups)
+    else:
+        block = measures_table(result)
+        sections.append({"id": "measures", "title": "The measures", "blocks": [block]})
+    sections += [_how_to_read(result), repeat_section(result)]
+    return {
+        "kind": "comparison",
+        "title": f"{joined(list(groups))[:120]} · cospace comparison",
+        "headline": headline(bests, main, list(groups)),
+        "lead": _lead(result, groups),
+        "findings": findings,
+        "warnings": list(result.warnings),
+        "sections": sections,
+        "data": data_of(result),
+    }
+
+
+def _lead(result: Comparison, groups: dict[str, list[SpaceFacts]]) -> str:
+    rows = sorted({space.n for space in result.spaces})
+    amount = joined([f"{n:,}" for n in rows])
+    names = joined(list(groups)) if len(groups) <= 6 else count(len(groups), "model")
+    if len(result.spaces) == len(groups):
+        what = f"{count(len(groups), 'space')}: {names}" if len(groups) <= 6 else names
+    else:
+        what = f"{names} at {count(len(result.spaces), 'site')} in all"
+    by = result.settings.get("matched") or result.settings.get("matched_by")
+    match = f", matched by {by}" if isinstance(by, str) else ""
+    draws = max((cell.draws for cell in result.cells), default=0)
+    null = f"; chance level from up to {draws:,} shuffles of the rows" if draws else ""
+    measures = count(len(result.measures), "measure")
+    return f"Compared: {what}, on {amount} rows{match}, by {measures}{null}."
+
+
+def _numbers(result: Comparison, bests: list[Any], *, all_pairs: bool) -> dict[str, Any]:
+    intro = (
+        "Every pair of spaces by every measure, beside what shuffled rows give."
+        if all_pairs
+        else "For each pair of models and each measure the most alike pair of sites, beside what "
+        "shuffled rows give. The best of many pairs is high by selection alone: p (search) allows for it."
+    )
+    return {
+        "id": "numbers",
+        "title": "Main numbers",
+        "intro": intro,
+        "blocks": [numbers_table(result, bests, all_pairs=all_pairs)],
+    }
+
+
+def _leading(curve: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": "leading",
+        "title": "Leading direction",
+        "intro": "Where one direction holds nearly all variance, CKA, RSA and Procrustes compare little "
+        "else: two spaces may look alike, or unlike, because of that direction alone.",
+        "blocks": [
+            {
+                "kind": "curves",
+                "caption": "Share of the variance of the centred rows on their leading principal "
+                "direction, at every site. 1 means that the space is a line.",
+                "panels": [curve],
+            }
+        ],
+    }
+
+
+def _measures(result: Comparison, groups: dict[str, list[SpaceFacts]]) -> list[dict[str, Any]]:
+    sections = []
+    for i, measure in enumerate(result.measures):
+        blocks: list[dict[str, Any]] = [claims(result, measure)]
+        found = map_block(result, i)
+        blocks.append(
+            found or {"kind": "text", "text": "This measure was not run on any pair of spaces."}
+        )
+        panels = depth_panels(result, measure, groups)
+        if panels:
+            other = "" if measure.symmetric else " The arrow points from source to target."
+            blocks.append(
+                {
+                    "kind": "curves",
+                    "caption": "Along the depth: each site with the site of the other model that is "
+                    "nearest in relative depth. Grey band: the null, mean ± 2 standard deviations. "
+                    "Vertical lines: 95 % intervals, where defined. Hollow dots cannot be told from "
+                    f"chance; a cross marks a cell without a value.{other}",
+                    "panels": panels,
+                }
+            )
+        sections.append(
+            {
+                "id": f"measure-{i}",
+                "title": measure.title,
+                "intro": measure.summary,
+                "group": "Measures",
+                "blocks": blocks,
+            }
+        )
+    return sections
+
+
+def _how_to_read(result: Comparison) -> dict[str, Any]:
+    tolerance = result.settings.get("rank_tolerance", result.settings.get("rtol"))
+    at = f" (tolerance {tolerance:g})" if isinstance(tolerance, int | float) else ""
+    items = [
+        (
+            "Value",
+            "One measure on one ordered pair of spaces. Its direction is stated with the measure.",
+        ),
+        (
+            "Null",
+            "The same measure after the rows of the target have been shuffled, so that row i is no "
+            "longer the same text: mean ± standard deviation. A value means something only as far as it "
+            "leaves its null.",
+        ),
+        (
+            "p",
+            "(1 + shuffles at least as alike) / (1 + shuffles). With 199 shuffles the least possible "
+            "p is 0.005. A cell without p says why.",
+        ),
+        (
+            "p (search)",
+            "The same count against the best of all cells of the two models: corrected for having "
+            "searched over sites. It is not corrected for the number of measures.",
+        ),
+        ("Interval", "95 % bootstrap interval over rows, where it is defined."),
+        (
+            "Held out, in-sample",
+            "Held out: fitted and scored rows are disjoint. In-sample values of fitted measures rise "
+            "with the width.",
+        ),
+        (
+            "Reduced",
+            "Compared on that many leading principal components instead of all coordinates, because "
+            "the measure would be forced to its end by the number of coordinates alone.",
+        ),
+        ("Rank", f"Directions of the centred rows that are not numerically zero{at}."),
+        (
+            "Relative depth",
+            "0 is the token embedding, 1 the end of the model; (i + 1) / L after block i of L.",
+        ),
+    ]
+    return {
+        "id": "reading",
+        "title": "How to read this",
+        "blocks": [{"kind": "terms", "items": [list(item) for item in items]}],
+    }

@@ -1,0 +1,248 @@
+"""What a comparison found, in words: the best pair of sites beside its chance level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.report.words import count, joined, number, p_text, plus_minus, shortened, span
+
+__all__ = [
+    "Best",
+    "Reading",
+    "best_pairs",
+    "headline",
+    "primary",
+    "reading",
+    "searched",
+    "sentence",
+]
+
+LEVEL = 0.05
+"""Above this p a value is called not distinguishable from chance."""
+SPREAD = 2.0
+"""Where there is no p: standard deviations of the null within which a value counts as chance."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Verdict on one cell."""
+
+    key: str
+    """``above``, ``chance``, ``untested`` or ``empty``."""
+    words: str
+    """The verdict in a few words."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The most alike pair of sites of two models by one measure."""
+
+    models: tuple[str, str]
+    """Source model and target model."""
+    measure: MeasureFacts
+    """The measure."""
+    cell: Cell
+    """The cell; its value is None where every cell of the search was empty."""
+    searched: int
+    """Pairs of sites with a value, among which this one is the best."""
+
+
+def reading(cell: Cell, kind: str) -> Reading:
+    """Say whether a value can be told from its level by chance."""
+    if cell.value is None:
+        return Reading("empty", "no value")
+    known = [p for p in (cell.p, cell.p_search) if p is not None]
+    if known:
+        if max(known) > LEVEL:
+            return Reading("chance", "not distinguishable from chance")
+        return Reading("above", "more alike than chance")
+    if cell.null_mean is None:
+        return Reading("untested", "no null was drawn")
+    gain = cell.value - cell.null_mean if kind == "similarity" else cell.null_mean - cell.value
+    if gain <= SPREAD * (cell.null_sd or 0.0):
+        return Reading("chance", "within the range of its null")
+    return Reading("above", "outside the range of its null; no p")
+
+
+def primary(result: Comparison) -> MeasureFacts | None:
+    """Choose the measure of the headline: debiased CKA, else one with p-values, else the first."""
+    with_p = {cell.measure for cell in result.cells if cell.p is not None}
+    with_value = {cell.measure for cell in result.cells if cell.value is not None}
+    for wanted in (
+        [m for m in result.measures if m.name == "debiased_cka" and m.name in with_value],
+        [m for m in result.measures if m.name in with_p & with_value],
+        [m for m in result.measures if m.name in with_value],
+        list(result.measures),
+    ):
+        if wanted:
+            return wanted[0]
+    return None
+
+
+def best_pairs(result: Comparison) -> list[Best]:
+    """Find the best cell of every pair of models and measure, in the order of models, measures.
+
+    Pairs within one model count only where there is a single model. A symmetric measure is
+    looked at in one direction, an asymmetric one in both.
+    """
+    model_of = {space.name: space.model for space in result.spaces}
+    models = list(dict.fromkeys(model_of.values()))
+    place = {space.name: i for i, space in enumerate(result.spaces)}
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in result.cells:
+        if cell.source != cell.target:
+            key = (cell.measure, model_of[cell.source], model_of[cell.target])
+            groups.setdefault(key, []).append(cell)
+    found = []
+    for first, second in _pairs(models):
+        for measure in result.measures:
+            ways = [(first, second), (second, first)] if first != second else [(first, second)]
+            seen = [
+                (way, groups[measure.name, *way]) for way in ways if (measure.name, *way) in groups
+            ]
+            for way, cells in seen[:1] if measure.symmetric else seen:
+                if first == second and measure.symmetric:
+                    cells = _one_way(cells, place)
+                found.append(_best(way, measure, cells))
+    return found
+
+
+def searched(best: Best) -> str:
+    """Say what a best pair was searched among."""
+    return f"the best of {count(best.searched, 'pair')} of sites" if best.searched > 1 else ""
+
+
+def sentence(best: Best, spaces: dict[str, SpaceFacts]) -> str:
+    """Write one finding as a sentence with its yardstick."""
+    cell, (a, b) = best.cell, best.models
+    title = best.measure.title
+    inner = title if title[:2].isupper() else title[0].lower() + title[1:]
+    who = f"{a} and {b}" if best.measure.symmetric else f"{a} → {b}"
+    if cell.value is None:
+        return f"{who} by {inner}: no value. {cell.reason or 'No reason was recorded.'}"
+    value = number(cell.value, 2)
+    if cell.low is not None:
+        value += f" (95 % interval {span(cell.low, cell.high, 2)})"
+    if best.searched > 1:
+        sites = " / ".join(spaces[name].site or name for name in (cell.source, cell.target))
+        one = f"{a}" if a == b else who
+        text = f"Most alike sites of {one} by {inner}: {sites}, {value}"
+    else:
+        text = f"{who} by {inner}: {value}"
+    text += f"; {_yardstick(cell, best.searched)}."
+    verdict = reading(cell, best.measure.kind)
+    if verdict.key == "chance":
+        text += f" This is {verdict.words}."
+    return text
+
+
+def headline(bests: Sequence[Best], main: MeasureFacts | None, models: Sequence[str]) -> str:
+    """Write the top line of a report."""
+    pairs: dict[tuple[str, ...], list[Best]] = {}
+    for best in bests:
+        pairs.setdefault(tuple(sorted(best.models)), []).append(best)
+    if main is None or not pairs:
+        return f"{joined(list(models))}: nothing was compared"
+    verdicts = [_verdict(found, main) for found in pairs.values()]
+    if len(pairs) == 1:
+        first = bests[0].models
+        who = f"The sites of {first[0]}" if first[0] == first[1] else joined(list(first))
+        return f"{who} {verdicts[0]}"
+    above = verdicts.count(_ABOVE)
+    chance = sum(verdict == _CHANCE for verdict in verdicts)
+    what = "pairs of models" if any(best.searched > 1 for best in bests) else "pairs of spaces"
+    if above == len(pairs):
+        return f"All {len(pairs)} {what} are more alike than chance"
+    if chance == len(pairs):
+        return f"None of the {len(pairs)} {what} is distinguishable from chance"
+    return f"{above} of {len(pairs)} {what} {'is' if above == 1 else 'are'} more alike than chance"
+
+
+def apparent(bests: Sequence[Best], most: int = 3) -> str | None:
+    """Explain measures that read high at chance level, such as biased CKA on few rows."""
+    loud = [
+        best
+        for best in bests
+        if best.measure.kind == "similarity"
+        and best.cell.value is not None
+        and best.cell.null_mean is not None
+        and best.cell.null_mean >= 0.1
+        and reading(best.cell, best.measure.kind).key == "chance"
+    ][:most]
+    if not loud:
+        return None
+    names = [best.measure.title for best in loud]
+    reads = joined(
+        [f"{n} reads {number(b.cell.value, 2)}" for n, b in zip(names, loud, strict=True)]
+    )
+    nulls = joined([number(best.cell.null_mean, 2) for best in loud])
+    cell = loud[0].cell
+    return (
+        f"{reads}, but shuffled rows give {nulls}: this is what unrelated spaces give with "
+        f"{cell.n:,} rows and widths {cell.width_source:,} and {cell.width_target:,}."
+    )
+
+
+_ABOVE = "are more alike than chance"
+_CHANCE = "are not distinguishable from chance"
+
+
+def _verdict(found: Sequence[Best], main: MeasureFacts) -> str:
+    keys = [reading(best.cell, best.measure.kind).key for best in found]
+    mine = [k for k, best in zip(keys, found, strict=True) if best.measure.name == main.name]
+    if "above" in mine:
+        return _ABOVE
+    others = len({b.measure.name for k, b in zip(keys, found, strict=True) if k == "above"})
+    if "chance" in mine or "chance" in keys:
+        if not others:
+            return _CHANCE
+        verb = "measure says" if others == 1 else "measures say"
+        return (
+            f"are not distinguishable from chance by {main.title}; {others} other {verb} they are"
+        )
+    if others:
+        return _ABOVE
+    return "were compared without a null" if "untested" in keys else "have no comparable value"
+
+
+def _yardstick(cell: Cell, size: int) -> str:
+    if cell.null_mean is None:
+        return "no null was drawn, so there is no chance level to read it against"
+    text = f"shuffled rows give {plus_minus(cell.null_mean, cell.null_sd, 2)}"
+    if cell.p_search is not None and size > 1:
+        return f"{text}; p = {p_text(cell.p_search)}, corrected for the search over {size:,} pairs of sites"
+    if cell.p is not None:
+        loose = f", not corrected for the search over {size:,} pairs of sites" if size > 1 else ""
+        return f"{text}; p = {p_text(cell.p)}{loose}"
+    return f"{text} ({count(cell.draws, 'shuffle')}, no p)"
+
+
+def _pairs(models: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if len(models) == 1:
+        yield models[0], models[0]
+    for i, first in enumerate(models):
+        for second in models[i + 1 :]:
+            yield first, second
+
+
+def _one_way(cells: Sequence[Cell], place: dict[str, int]) -> list[Cell]:
+    known = {(cell.source, cell.target) for cell in cells}
+    return [
+        c for c in cells if place[c.source] < place[c.target] or (c.target, c.source) not in known
+    ]
+
+
+def _best(way: tuple[str, str], measure: MeasureFacts, cells: Sequence[Cell]) -> Best:
+    sign = 1.0 if measure.kind == "similarity" else -1.0
+    valued = [(sign * cell.value, -i) for i, cell in enumerate(cells) if cell.value is not None]
+    chosen = cells[-max(valued)[1]] if valued else cells[0]
+    return Best(way, measure, chosen, len(valued))
+
+
+def label(space: SpaceFacts, *, alone: bool, poolings: bool) -> str:
+    """Name a space inside its model: its site, with the pooling where a model has several."""
+    if alone or space.site is None:
+        return shortened(space.name, 60)
+    return f"{space.site} · {space.pooling}" if poolings else space.site
