@@ -1,5 +1,6 @@
 """Spaces x measures -> Comparison: everything about one space once, then every pair."""
 
+from cospace.compare.grid import compare
 from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
 
-__all__ = ["Cell", "Comparison", "MeasureFacts", "SpaceFacts"]
+__all__ = ["Cell", "Comparison", "MeasureFacts", "SpaceFacts", "compare"]

@@ -196,7 +196,7 @@ CATALOGUE: tuple[Measure, ...] = (
         invariant_to=frozenset(
             {"translation", "source: invertible", "target: scaling", "target: orthogonal"}
         ),
-        summary="Share of the target's variance that a linear map from the source explains, on the rows of its own fit.",
+        summary="Share of the target's variance that a linear map from the source explains, on the rows of its fit.",
         reference="Kornblith et al. 2019, Table 1, with the arguments turned",
         cost="n d² a space, n d² a pair",
         needs="factor",
