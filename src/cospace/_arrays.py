@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import array_namespace, device, is_array_api_obj
 
 from cospace.errors import InputError
 
-__all__ = ["Array", "as_rows", "double", "namespace", "to_numpy"]
+__all__ = ["Array", "as_rows", "double", "namespace", "rows_at", "to_numpy"]
 
 Array: TypeAlias = Any
 """A numpy array, a torch tensor, or any array of the standard."""
@@ -40,6 +40,12 @@ def double(x: Array) -> Array:
     return xp.astype(x, xp.float64)
 
 
+def rows_at(x: Array, order: Any) -> Array:
+    """Rows of ``x`` by number, in that order, on the device of ``x``."""
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(order, device=device(x)), axis=0)
+
+
 def to_numpy(x: Array) -> npt.NDArray[Any]:
     """``x`` as a numpy array; numbers that numpy lacks (bfloat16) become float32."""
     if isinstance(x, np.ndarray):
@@ -50,28 +56,36 @@ def to_numpy(x: Array) -> npt.NDArray[Any]:
     return np.asarray(x)
 
 
-def as_rows(x: Any, *, name: str = "array") -> Array:
+def as_rows(x: Any, *, name: str = "array", least: int = 2) -> Array:
     """Check that ``x`` is a table of finite real numbers, one row a text, and return it as an array.
 
     Parameters
     ----------
     x
-        Array of shape (n, d), n >= 2, d >= 1; nested lists are read by numpy; whole numbers
-        become float64.
+        Array of shape (n, d), n >= ``least``, d >= 1; nested lists are read by numpy; whole
+        numbers become float64.
     name
         What the message calls it.
+    least
+        Least number of rows.
 
     Raises
     ------
     InputError
-        For another shape, complex or non-numeric entries, NaN or infinite entries (the first
-        rows and the columns are named).
+        For another shape, complex, masked or non-numeric entries, NaN or infinite entries (the
+        first row and column are named).
     """
     if not is_array_api_obj(x):
         try:
             x = np.asarray(x)
         except ValueError:
             raise InputError(f"{name} is not a table: its rows have unequal lengths.") from None
+    if isinstance(x, np.ma.MaskedArray):
+        raise InputError(f"{name} is a masked array: leave out what is masked, or fill it.")
+    if isinstance(x, np.ndarray):
+        x = np.asarray(x)  # np.matrix would multiply where arrays do not
+    elif getattr(x, "requires_grad", False):
+        x = x.detach()
     xp = namespace(x)
     if isinstance(x, np.ndarray) and x.dtype.kind not in "fiubc":
         raise InputError(f"{name} holds {x.dtype} entries; numbers are expected.")
@@ -82,9 +96,9 @@ def as_rows(x: Any, *, name: str = "array") -> Array:
             f"{name} has shape {tuple(x.shape)}; (rows, width) is expected, one row for each text."
         )
     n, width = x.shape
-    if n < 2 or width < 1:
+    if n < least or width < 1:
         raise InputError(
-            f"{name} has {n} rows of width {width}; at least 2 rows of width 1 are needed."
+            f"{name} has {n} rows of width {width}; at least {least} of width 1 are needed."
         )
     if not xp.isdtype(x.dtype, "real floating"):
         return double(x)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 __all__ = [
     "AcquisitionError",
     "ChecksumError",
+    "ContractError",
     "CospaceError",
     "ExtractionError",
     "InputError",
@@ -37,6 +38,10 @@ class RowMismatchError(CospaceError, ValueError):
 
 class UndefinedMeasureError(CospaceError, ValueError):
     """A measure that would mean nothing on these rows."""
+
+
+class ContractError(CospaceError, AssertionError):
+    """A measure that does not keep one of its claims."""
 
 
 class TextTooLongError(CospaceError, ValueError):

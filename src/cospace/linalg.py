@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import scipy.linalg
+from array_api_compat import device
 
-from cospace._arrays import Array, double, namespace
+from cospace._arrays import Array, double, namespace, to_numpy
 
-__all__ = ["RTOL", "SVD", "centred", "norm", "numerical_rank", "singular_values", "thin_svd"]
+__all__ = [
+    "RTOL",
+    "SVD",
+    "centred",
+    "mean_row",
+    "norm",
+    "numerical_rank",
+    "singular_values",
+    "thin_svd",
+]
 
 RTOL = 1e-6
 """Default rank tolerance, relative to the largest singular value."""
@@ -23,10 +32,21 @@ class SVD(NamedTuple):
     v: Array
 
 
+def mean_row(x: Array) -> Array:
+    """Mean of every column, shape (d,); of a constant column exactly its value.
+
+    A plain mean of equal numbers is off by a rounding, and what is left after taking it off
+    then looks like a direction of its own wherever scale is divided out.
+    """
+    xp = namespace(x)
+    first = x[0, :]
+    return xp.where(xp.all(x == first, axis=0), first, xp.mean(x, axis=0))
+
+
 def centred(x: Array) -> Array:
-    """Rows minus their mean, in float64."""
+    """Rows minus their mean, in float64; exactly 0 in a constant column."""
     x = double(x)
-    return x - namespace(x).mean(x, axis=0, keepdims=True)
+    return x - mean_row(x)
 
 
 def norm(x: Array) -> float:
@@ -50,12 +70,17 @@ def numerical_rank(s: Array, rtol: float = RTOL) -> int:
 
 
 def thin_svd(a: Array) -> SVD:
-    """Thin SVD; where numpy's divide-and-conquer driver fails, the slower one that does not."""
+    """Thin SVD; where the library's driver does not converge, by the slower one that does."""
     xp = namespace(a)
     try:
         u, s, vt = xp.linalg.svd(a, full_matrices=False)
-    except np.linalg.LinAlgError:
-        u, s, vt = scipy.linalg.svd(a, full_matrices=False, lapack_driver="gesvd")
+    except Exception as error:
+        if not _not_converged(error):
+            raise
+        u, s, vt = (
+            xp.asarray(part, device=device(a))
+            for part in scipy.linalg.svd(to_numpy(a), full_matrices=False, lapack_driver="gesvd")
+        )
     return SVD(u, s, vt.T)
 
 
@@ -64,5 +89,13 @@ def singular_values(a: Array) -> Array:
     xp = namespace(a)
     try:
         return xp.linalg.svdvals(a)
-    except np.linalg.LinAlgError:
-        return scipy.linalg.svd(a, compute_uv=False, lapack_driver="gesvd")
+    except Exception as error:
+        if not _not_converged(error):
+            raise
+        s = scipy.linalg.svd(to_numpy(a), compute_uv=False, lapack_driver="gesvd")
+        return xp.asarray(s, device=device(a))
+
+
+def _not_converged(error: Exception) -> bool:
+    """Whether numpy (LinAlgError) or torch (_LinAlgError) gave up; by name, for torch is optional."""
+    return type(error).__name__.endswith("LinAlgError")

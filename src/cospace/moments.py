@@ -9,7 +9,7 @@ from typing import Any
 
 from cospace._arrays import Array, as_rows, double, namespace
 from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
-from cospace.linalg import RTOL, numerical_rank
+from cospace.linalg import RTOL, mean_row, numerical_rank
 from cospace.summaries import Overlap
 
 __all__ = ["Moments"]
@@ -51,7 +51,7 @@ class Moments:
         Parameters
         ----------
         rows
-            Name -> array of shape (n, d); row i is the same text in all of them.
+            Name -> array of shape (n, d), n >= 1; row i is the same text in all of them.
         pairs
             The pairs to keep (with each space's own block); all by default.
         shifts
@@ -61,9 +61,13 @@ class Moments:
         Raises
         ------
         InputError
-            For spaces of different row counts.
+            For no space, spaces of different row counts, or a shift of another width.
+        UnknownNameError
+            For a pair of other spaces.
         """
-        tables = {name: double(as_rows(table, name=name)) for name, table in rows.items()}
+        if not rows:
+            raise InputError("No space was given; moments are of at least one.")
+        tables = {n: double(as_rows(table, name=n, least=1)) for n, table in rows.items()}
         counts = {name: table.shape[0] for name, table in tables.items()}
         n = next(iter(counts.values()))
         for name, count in counts.items():
@@ -74,18 +78,25 @@ class Moments:
         names = list(tables)
         wanted = pairs if pairs is not None else [(a, b) for a in names for b in names]
         kept = dict.fromkeys([(a, a) for a in names] + [_sorted(p, names) for p in wanted])
-        means = {a: namespace(x).mean(x, axis=0) for a, x in tables.items()}
+        means = {a: mean_row(x) for a, x in tables.items()}
         free = {a: x - means[a] for a, x in tables.items()}
         blocks = {(a, b): free[a].T @ free[b] for a, b in kept}
         if shifts is None:
             return cls(n, means, blocks)
+        for a, mean in means.items():
+            found = tuple(getattr(shifts.get(a), "shape", ()))
+            if found != tuple(mean.shape):
+                raise InputError(
+                    f"{a} has rows of width {mean.shape[0]}; a shift of that width is expected, got shape {found}."
+                )
+        shifts = {a: double(shifts[a]) for a in means}
         about = {a: x - shifts[a] for a, x in tables.items()}
         square = {a: namespace(x).sum(x * x, axis=1) for a, x in about.items()}
         return cls(
             n,
             means,
             blocks,
-            dict(shifts),
+            shifts,
             {(a, b): float(square[a] @ square[b]) for a, b in kept},
             {
                 (a, b): about[a].T @ square[b]
@@ -96,12 +107,28 @@ class Moments:
     @classmethod
     def accumulate(cls, batches: Iterable[Mapping[str, Array]], **options: Any) -> Moments:
         """Moments of all batches, in one pass; memory does not grow with their number."""
-        return reduce(Moments.merge, (cls.of(batch, **options) for batch in batches))
+        parts = (cls.of(batch, **options) for batch in batches)
+        first = next(parts, None)
+        if first is None:
+            raise InputError("No batch was given; moments are of at least one row.")
+        return reduce(Moments.merge, parts, first)
 
     def merge(self, other: Moments) -> Moments:
-        """Moments of both sets of rows together (pairwise update of Chan, Golub & LeVeque 1983)."""
+        """Moments of both sets of rows together (pairwise update of Chan, Golub & LeVeque 1983).
+
+        Raises
+        ------
+        InputError
+            For other spaces, pairs, widths or shifts.
+        """
         if self.blocks.keys() != other.blocks.keys():
             raise InputError("Moments of different spaces or pairs cannot be merged.")
+        for a, mean in self.means.items():
+            if mean.shape != other.means[a].shape:
+                raise InputError(
+                    f"{a} has width {mean.shape[0]} in one and {other.means[a].shape[0]} in the other: "
+                    "these moments cannot be merged."
+                )
         n = self.n + other.n
         gap = {a: other.means[a] - self.means[a] for a in self.means}
         weight = self.n * other.n / n
@@ -149,9 +176,12 @@ class Moments:
         ------
         InputError
             When the sums for it were not asked for.
+        UnknownNameError
+            For a pair that was not kept.
         UndefinedMeasureError
             For fewer than 4 rows.
         """
+        block = self.block(a, b)
         if self.shifts is None or self.quartic is None or self.cubic is None:
             raise InputError(
                 "Debiased HSIC needs more sums than covariances: accumulate the moments with shifts=."
@@ -161,7 +191,7 @@ class Moments:
             raise UndefinedMeasureError(f"Debiased HSIC needs at least 4 rows, got {n}.")
         xp = namespace(self.means[a])
         sum_a, sum_b = ((self.means[k] - self.shifts[k]) * n for k in (a, b))
-        raw = self.block(a, b) + sum_a[:, None] * sum_b[None, :] / n
+        raw = block + sum_a[:, None] * sum_b[None, :] / n
         quartic = self.quartic[(a, b) if (a, b) in self.quartic else (b, a)]
         trace = float(xp.sum(raw * raw)) - quartic
         total_a, total_b = (self._off_diagonal(k) for k in (a, b))
@@ -186,7 +216,7 @@ def _sorted(pair: Pair, names: list[str]) -> Pair:
     for name in pair:
         if name not in names:
             raise UnknownNameError.among(name, names, "space of these moments")
-    a, b = sorted(pair, key=names.index)
+    a, b = sorted(pair)
     return a, b
 
 

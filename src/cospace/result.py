@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -37,8 +38,8 @@ def plain(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
         return value
-    if hasattr(value, "item"):
-        return plain(value.item())
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
     return str(value)
 
 
@@ -79,7 +80,8 @@ class Result:
             draft.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
             draft.replace(path)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
             raise InputError(f"{path} cannot be written: {error.strerror}.") from None
 
     @classmethod

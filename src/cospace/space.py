@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cospace._arrays import Array, as_rows, namespace, to_numpy
+from cospace._arrays import Array, as_rows, namespace, rows_at, to_numpy
 from cospace.errors import InputError, RowMismatchError
 from cospace.linalg import RTOL, centred, norm, numerical_rank, thin_svd
 
@@ -103,7 +103,7 @@ class Space:
                 f"{self.name} lacks {len(missing)} of the {len(ids)} ids asked for: {missing[0]!r} ..."
             )
         order = [place[i] for i in ids]
-        rows = self.rows[namespace(self.rows).asarray(order), :]
+        rows = rows_at(self.rows, order)
         groups = None if self.groups is None else tuple(self.groups[i] for i in order)
         return replace(self, rows=rows, ids=tuple(ids), groups=groups)
 
@@ -141,7 +141,7 @@ class Space:
             xp = namespace(x)
             spread = xp.std(x, axis=0, keepdims=True)
             x = x / xp.where(spread > 0, spread, xp.ones_like(spread))
-        elif verb == "drop" and amount.isdigit() and 0 < int(amount) < min(x.shape):
+        elif verb == "drop" and amount.isdecimal() and 0 < int(amount) < min(x.shape):
             u, s, v = thin_svd(x)
             k = int(amount)
             x = x - (u[:, :k] * s[:k]) @ v[:, :k].T
@@ -190,6 +190,8 @@ def align_rows(spaces: Sequence[Space]) -> list[Space]:
     ------
     RowMismatchError
         When a space has no ids, or fewer than two are shared.
+    InputError
+        Without a space.
 
     Examples
     --------
@@ -198,6 +200,8 @@ def align_rows(spaces: Sequence[Space]) -> list[Space]:
     >>> [space.rows[:, 0].tolist() for space in align_rows([a, b])]
     [[1.0, 3.0], [8.0, 9.0]]
     """
+    if not spaces:
+        raise InputError("No space was given; at least one is needed.")
     bare = [space.name for space in spaces if space.ids is None]
     if bare:
         raise RowMismatchError(
@@ -222,7 +226,11 @@ def matched(spaces: Sequence[Space]) -> Aligned:
     ------
     RowMismatchError
         When ids differ, or some spaces have ids and others not, or bare arrays differ in length.
+    InputError
+        Without a space.
     """
+    if not spaces:
+        raise InputError("No space was given; at least one is needed.")
     with_ids = [space for space in spaces if space.ids is not None]
     first = spaces[0]
     if not with_ids:

@@ -12,12 +12,16 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from array_api_compat import device
 
-from cospace._arrays import Array, double, namespace, to_numpy
-from cospace.errors import InputError, UndefinedMeasureError
+from cospace._arrays import Array, double, namespace, rows_at, to_numpy
+from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
 from cospace.linalg import RTOL, centred, norm, numerical_rank, singular_values, thin_svd
 
-__all__ = ["Factor", "Gram", "Neighbors", "Order", "Overlap", "Relation", "Rows"]
+__all__ = ["ROUNDING", "Factor", "Gram", "Neighbors", "Order", "Overlap", "Relation", "Rows"]
+
+ROUNDING = 1e-12
+"""What is smaller than this, relative to what it was computed from, is rounding."""
 
 Order = npt.NDArray[np.int64]
 """A permutation of row numbers."""
@@ -32,7 +36,7 @@ class Rows:
 
     def permuted(self, order: Order) -> Rows:
         """Rows in another order."""
-        return Rows(self.rows[namespace(self.rows).asarray(order), :])
+        return Rows(rows_at(self.rows, order))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +72,7 @@ class Factor:
 
     def permuted(self, order: Order) -> Factor:
         """Factor of the rows in another order."""
-        return replace(self, u=self.u[namespace(self.u).asarray(order), :])
+        return replace(self, u=rows_at(self.u, order))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +100,17 @@ class Overlap:
 
     @classmethod
     def of(cls, source: Factor, target: Factor) -> Overlap:
-        """Overlap of two factors of the same rows; cost n m_x m_y."""
+        """Overlap of two factors of the same rows; cost n m_x m_y.
+
+        Raises
+        ------
+        RowMismatchError
+            For factors of different row counts.
+        """
+        if source.n != target.n:
+            raise RowMismatchError(
+                f"Factors of {source.n} and {target.n} rows have no overlap: row i must be the same text in both."
+            )
         return cls(
             source.s, target.s, source.u.T @ target.u, source.v, target.v, source.n, source.rtol
         )
@@ -150,14 +164,14 @@ class Gram:
 
     def permuted(self, order: Order) -> Gram:
         """Gram matrix of the rows in another order."""
-        at = namespace(self.k).asarray(order)
-        return Gram(self.k[at, :][:, at])
+        return Gram(rows_at(rows_at(self.k, order).T, order))
 
     def u_centred(self) -> Array:
         """U-centred matrix: zero diagonal, off-diagonal rows sum to zero.
 
         The mean product of two such matrices over the off-diagonal, times (n - 1) / (n - 3), is
-        the unbiased HSIC (Székely & Rizzo 2014, Definition 2; Song et al. 2012, Eq. 5).
+        the unbiased HSIC (Székely & Rizzo 2014, Definition 2; Song et al. 2012, Eq. 5). Exactly
+        zero where only rounding is left, as when all rows are equally far from each other.
 
         Raises
         ------
@@ -168,17 +182,20 @@ class Gram:
         n = self.k.shape[0]
         if n < 4:
             raise UndefinedMeasureError(f"Debiased HSIC needs at least 4 rows, got {n}.")
-        off = xp.ones((n, n), dtype=self.k.dtype) - xp.eye(n, dtype=self.k.dtype)
+        off = 1.0 - xp.eye(n, dtype=self.k.dtype, device=device(self.k))
         k = self.k * off
         mean = xp.sum(k, axis=1) / (n - 2)
         total = float(xp.sum(k)) / ((n - 1) * (n - 2))
-        return (k - mean[:, None] - mean[None, :] + total) * off
+        u = (k - mean[:, None] - mean[None, :] + total) * off
+        return u if norm(u) > ROUNDING * norm(self.k) else xp.zeros_like(u)
 
     def factor(self, rtol: float = RTOL) -> Factor:
         """Factor without right singular vectors: no map can be built from it."""
         xp = namespace(self.k)
         values, vectors = xp.linalg.eigh(self.k)
         s = xp.flip(xp.clip(values, 0.0, None), axis=0) ** 0.5
+        if float(s[0]) == 0.0:
+            raise UndefinedMeasureError("All rows are the same: there is nothing to compare.")
         return Factor(xp.flip(vectors, axis=1), s, None, rtol)
 
 
@@ -194,12 +211,19 @@ class Neighbors:
         """Search exactly by cosine similarity, in float64, a block of rows at a time.
 
         A row is excluded from its own neighbours by its number, so duplicates stay neighbours.
+        Of rows that are equally near (to 1e-12) the first are taken, so that duplicates are
+        chosen alike in every space.
 
         Raises
         ------
+        InputError
+            For k < 1.
         UndefinedMeasureError
-            For k >= n - 1 (all rows are neighbours), or a row of zeros (it has no direction).
+            For k >= n - 1 (all rows are neighbours), a row of zeros (it has no direction), or
+            rows that are all equally near.
         """
+        if k < 1:
+            raise InputError(f"{k} neighbours were asked for; at least 1 is needed.")
         x = to_numpy(double(rows))
         n = len(x)
         if k >= n - 1:
@@ -213,12 +237,17 @@ class Neighbors:
             )
         x = x / size
         index = np.empty((n, k), dtype=np.int64)
+        low, high = np.inf, -np.inf
         for start in range(0, n, 1024):
             block = x[start : start + 1024] @ x.T
             here = np.arange(len(block))
+            block[here, here + start] = np.inf
+            low = min(low, float(block.min()))
             block[here, here + start] = -np.inf
-            index[start : start + 1024] = np.argpartition(block, n - k, axis=1)[:, n - k :]
-        index.sort(axis=1)
+            high = max(high, float(block.max()))
+            index[start : start + 1024] = _nearest(block, k)
+        if high - low <= ROUNDING:
+            raise UndefinedMeasureError("All rows are equally near: there are no neighbours.")
         return cls(index)
 
     def permuted(self, order: Order) -> Neighbors:
@@ -289,7 +318,17 @@ class Relation:
         """Inner product of the two vectors, in [-1, 1]."""
         if self.n != other.n:
             raise InputError(f"Relations of {self.n} and {other.n} rows cannot be compared.")
-        return float(self.vector @ other.vector)
+        return min(max(float(self.vector @ other.vector), -1.0), 1.0)
+
+
+def _nearest(block: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
+    """Columns of the k largest entries of every row, ascending; ties go to the first columns."""
+    n = block.shape[1]
+    last = np.partition(block, n - k, axis=1)[:, n - k, None]
+    taken = block > last + ROUNDING
+    tied = (block >= last - ROUNDING) & ~taken
+    taken |= tied & (np.cumsum(tied, axis=1) <= k - taken.sum(axis=1, keepdims=True))
+    return np.nonzero(taken)[1].reshape(-1, k)
 
 
 def _unit(vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

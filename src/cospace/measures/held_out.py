@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace._arrays import Array, as_rows, double, to_numpy
-from cospace.errors import RowMismatchError, UndefinedMeasureError
-from cospace.linalg import RTOL, numerical_rank
+from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
+from cospace.linalg import RTOL, mean_row, numerical_rank
 from cospace.summaries import Order
 
 __all__ = ["Folds", "heldout_r2", "heldout_r2_of"]
@@ -50,8 +50,10 @@ def heldout_r2(x: Array, y: Array, *, folds: int = FOLDS) -> float:
 
     Raises
     ------
+    InputError
+        For fewer than 2 folds.
     UndefinedMeasureError
-        For fewer than 2 rows in a fold, or a target whose rows are all the same.
+        For fewer than 2 rows in a fold, or a side whose rows are all the same.
 
     References
     ----------
@@ -100,6 +102,8 @@ class Folds:
     """Number of folds."""
 
     def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise InputError(f"{self.folds} folds were asked for; at least 2 are needed.")
         if len(self.rows) < 2 * self.folds:
             raise UndefinedMeasureError(
                 f"{self.folds} folds of {len(self.rows)} rows: at least {2 * self.folds} rows are needed."
@@ -121,7 +125,7 @@ class Folds:
     def _fit(self, fold: int) -> _Fold:
         out = self.unseen(fold)
         seen = self.rows[~out]
-        mean = seen.mean(axis=0)
+        mean = mean_row(seen)
         x, new = seen - mean, self.rows[out] - mean
         wide = x.shape[0] <= x.shape[1]
         values, vectors = np.linalg.eigh(x @ x.T if wide else x.T @ x)
@@ -134,11 +138,16 @@ class Folds:
 
 def heldout_r2_of(source: Folds, target: Folds) -> float:
     """``heldout_r2`` from two summaries."""
+    if len(source.rows) != len(target.rows) or source.folds != target.folds:
+        raise RowMismatchError(
+            f"{source.folds} folds of {len(source.rows)} rows and {target.folds} folds of {len(target.rows)} rows "
+            "cannot be compared: the same rows in the same folds are needed."
+        )
     lost = total = 0.0
     for fold, fit in enumerate(source.fits):
         out = target.unseen(fold)
         seen, new = target.rows[~out], target.rows[out]
-        mean = seen.mean(axis=0)
+        mean = mean_row(seen)
         y = seen - mean
         z = fit.project(y)
         shrink = _ridge(fit.s, np.sum(z * z, axis=1), float(np.sum(y * y)), len(seen))
@@ -148,6 +157,10 @@ def heldout_r2_of(source: Folds, target: Folds) -> float:
     if total == 0.0:
         raise UndefinedMeasureError(
             "All rows of the target are the same: there is nothing to predict."
+        )
+    if not any(len(fit.s) for fit in source.fits):
+        raise UndefinedMeasureError(
+            "All rows of the source are the same: there is nothing to predict from."
         )
     return 1.0 - lost / total
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from cospace._arrays import Array, as_rows, double, to_numpy
-from cospace.errors import RowMismatchError, UndefinedMeasureError, UnknownNameError
-from cospace.summaries import Neighbors, Relation
+from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
+from cospace.summaries import ROUNDING, Neighbors, Relation
 
 __all__ = ["mutual_knn", "neighbor_relation", "overlap_of", "rsa", "rsa_relation"]
 
@@ -22,8 +22,8 @@ def rsa(x: Array, y: Array, *, comparator: Literal["pearson", "spearman"] = "spe
     """Representational similarity analysis: correlation of the two dissimilarity matrices.
 
     Dissimilarity of rows i and j: ``1 - corr(row i, row j)`` over coordinates. The value is the
-    Pearson or Spearman correlation (average ranks on ties) of the n (n - 1) / 2 entries above the
-    diagonals.
+    Pearson or Spearman correlation (average ranks on ties, to 1e-12) of the n (n - 1) / 2 entries
+    above the diagonals.
 
     Parameters
     ----------
@@ -78,8 +78,10 @@ def rsa_relation(rows: Array, comparator: str = "spearman") -> Relation:
     z /= size
     above = np.triu_indices(n, 1)
     entries: npt.NDArray[np.float64] = 1.0 - (z @ z.T)[above]
+    if np.ptp(entries) <= ROUNDING:
+        raise UndefinedMeasureError("All rows relate alike: there is nothing to compare.")
     if comparator == "spearman":
-        entries = rankdata(entries)
+        entries = rankdata(_levels(entries))
     entries = entries - entries.mean()
     matrix = np.zeros((n, n))
     matrix[above] = entries
@@ -108,7 +110,9 @@ def mutual_knn(x: Array, y: Array, *, k: int = 10) -> float:
     Raises
     ------
     UndefinedMeasureError
-        For k >= n - 1, or a row of zeros.
+        For k >= n - 1, a row of zeros, or rows that are all equally near.
+    InputError
+        For k < 1.
 
     References
     ----------
@@ -127,6 +131,9 @@ def mutual_knn(x: Array, y: Array, *, k: int = 10) -> float:
 
 def overlap_of(source: Neighbors, target: Neighbors) -> float:
     """``mutual_knn`` from two summaries."""
+    if source.index.shape != target.index.shape:
+        (n, k), (m, j) = source.index.shape, target.index.shape
+        raise InputError(f"{k} neighbours of {n} rows and {j} of {m} cannot be compared.")
     n, k = source.index.shape
     base = np.arange(n)[:, None] * n
     both = np.intersect1d(source.index + base, target.index + base, assume_unique=True)
@@ -136,6 +143,14 @@ def overlap_of(source: Neighbors, target: Neighbors) -> float:
 def neighbor_relation(rows: Array, k: int = 10) -> Relation:
     """Relation whose inner product is ``mutual_knn``."""
     return Relation.directed(Neighbors.of(rows, k).adjacency())
+
+
+def _levels(entries: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Number the distinct values upwards; what differs by rounding alone, as with repeated rows, is one."""
+    order = np.argsort(entries)
+    level = np.empty(len(entries), dtype=np.int64)
+    level[order] = np.concatenate([[0], np.cumsum(np.diff(entries[order]) > ROUNDING)])
+    return level
 
 
 def _pair(x: Array, y: Array) -> tuple[Array, Array]:

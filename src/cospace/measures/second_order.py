@@ -11,7 +11,7 @@ import math
 from cospace._arrays import Array, as_rows, namespace
 from cospace.errors import RowMismatchError, UndefinedMeasureError
 from cospace.linalg import centred, norm, singular_values, thin_svd
-from cospace.summaries import Factor, Gram, Overlap, Relation
+from cospace.summaries import ROUNDING, Factor, Gram, Overlap, Relation
 
 __all__ = [
     "debiased_cka",
@@ -64,8 +64,8 @@ def linear_cka(x: Array, y: Array) -> float:
     a, b = _centred_pair(x, y)
     if a.shape[0] < max(a.shape[1], b.shape[1]):
         k, m = a @ a.T, b @ b.T
-        return float(namespace(k).sum(k * m)) / (norm(k) * norm(m))
-    return norm(a.T @ b) ** 2 / (norm(a.T @ a) * norm(b.T @ b))
+        return _clip(float(namespace(k).sum(k * m)) / (norm(k) * norm(m)))
+    return _clip(norm(a.T @ b) ** 2 / (norm(a.T @ a) * norm(b.T @ b)))
 
 
 def debiased_cka(x: Array, y: Array) -> float:
@@ -114,7 +114,7 @@ def debiased_cka(x: Array, y: Array) -> float:
         raise UndefinedMeasureError(
             "Debiased HSIC of a space with itself is not positive: too few distinct rows to compare."
         )
-    return across / math.sqrt(own[0] * own[1])
+    return min(max(across / math.sqrt(own[0] * own[1]), -1.0), 1.0)
 
 
 def _hsic(a: Array, b: Array) -> float:
@@ -125,11 +125,12 @@ def _hsic(a: Array, b: Array) -> float:
         raise UndefinedMeasureError(f"Debiased HSIC needs at least 4 rows, got {n}.")
     square_a, square_b = xp.sum(a * a, axis=1), xp.sum(b * b, axis=1)
     quartic = float(square_a @ square_b)
-    trace = norm(a.T @ b) ** 2 - quartic
+    whole = norm(a.T @ b) ** 2
     # Rows are centred: each row of the full Gram matrix sums to 0, so without its diagonal to
     # minus the diagonal.
     totals = float(xp.sum(square_a)) * float(xp.sum(square_b))
-    return float(trace + totals / ((n - 1) * (n - 2)) - 2 * quartic / (n - 2))
+    value = whole - quartic + totals / ((n - 1) * (n - 2)) - 2 * quartic / (n - 2)
+    return 0.0 if abs(value) <= ROUNDING * (whole + quartic) else float(value)
 
 
 def procrustes_similarity(x: Array, y: Array) -> float:
@@ -400,7 +401,7 @@ def predictive_r2(x: Array, y: Array) -> float:
 
 def cka_of(o: Overlap) -> float:
     """``linear_cka`` from an overlap."""
-    return norm(o.weighted_core) ** 2 / (norm(o.s_x**2) * norm(o.s_y**2))
+    return _clip(norm(o.weighted_core) ** 2 / (norm(o.s_x**2) * norm(o.s_y**2)))
 
 
 def procrustes_similarity_of(o: Overlap) -> float:
@@ -485,13 +486,20 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _centred_pair(x: Array, y: Array) -> tuple[Array, Array]:
-    a, b = (centred(rows) for rows in _pair(x, y))
-    for side, rows in (("source", a), ("target", b)):
-        if norm(rows) == 0.0:
-            raise UndefinedMeasureError(
-                f"All rows of the {side} are the same: there is nothing to compare."
-            )
-    return a, b
+    """Centre both sides and bring them to size 1, so that fourth powers stay within float64."""
+    a, b = _pair(x, y)
+    return _sized(a, "source"), _sized(b, "target")
+
+
+def _sized(rows: Array, side: str) -> Array:
+    rows = centred(rows)
+    xp = namespace(rows)
+    peak = float(xp.max(xp.abs(rows)))
+    if peak == 0.0:
+        raise UndefinedMeasureError(
+            f"All rows of the {side} are the same: there is nothing to compare."
+        )
+    return rows / peak
 
 
 def _residual(a: Array, b: Array) -> float:
