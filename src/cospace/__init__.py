@@ -1,1 +1,100 @@
-"""Measure how alike the spaces are in which language models represent text."""
+"""Measure how alike the spaces are in which language models represent text.
+
+The names below load their modules on first use: ``import cospace`` brings in neither torch nor
+pandas nor matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cospace import errors, measures
+    from cospace.compare import Cell, Comparison, compare
+    from cospace.corpus import Corpus
+    from cospace.drift import Drift, measure_drift
+    from cospace.extraction import extract
+    from cospace.measures import Measure
+    from cospace.models.base import LanguageModel, Site, TokenPolicy
+    from cospace.models.hf import load_model
+    from cospace.models.packaged import packaged_models
+    from cospace.moments import Moments
+    from cospace.report import write_report
+    from cospace.space import Space, align_rows
+    from cospace.spacefile import read_spaces
+    from cospace.store import Store, open_store
+    from cospace.summaries import Factor, Gram, Neighbors, Overlap
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Cell": "compare",
+    "Comparison": "compare",
+    "Corpus": "corpus",
+    "Drift": "drift",
+    "Factor": "summaries",
+    "Gram": "summaries",
+    "LanguageModel": "models.base",
+    "Measure": "measures",
+    "Moments": "moments",
+    "Neighbors": "summaries",
+    "Overlap": "summaries",
+    "Site": "models.base",
+    "Space": "space",
+    "Store": "store",
+    "TokenPolicy": "models.base",
+    "align_rows": "space",
+    "compare": "compare",
+    "extract": "extraction",
+    "load_model": "models.hf",
+    "measure_drift": "drift",
+    "open_store": "store",
+    "packaged_models": "models.packaged",
+    "read_spaces": "spacefile",
+    "write_report": "report",
+}
+_MODULES = ("errors", "measures")
+
+__all__ = [
+    "Cell",
+    "Comparison",
+    "Corpus",
+    "Drift",
+    "Factor",
+    "Gram",
+    "LanguageModel",
+    "Measure",
+    "Moments",
+    "Neighbors",
+    "Overlap",
+    "Site",
+    "Space",
+    "Store",
+    "TokenPolicy",
+    "align_rows",
+    "compare",
+    "errors",
+    "extract",
+    "load_model",
+    "measure_drift",
+    "measures",
+    "open_store",
+    "packaged_models",
+    "read_spaces",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"cospace.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'cospace' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"cospace.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -21,7 +21,7 @@ from cospace.measures import CATALOGUE, DEFAULT, Measure, find
 from cospace.space import Space, matched
 from cospace.stats import Null, Permutations, Weights
 
-__all__ = ["compare"]
+__all__ = ["compare", "facts_of"]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, steps done, and steps in all."""
@@ -154,7 +154,7 @@ def compare(
                 table.forget(plan.measure)
     return Comparison(
         spaces=tuple(facts),
-        measures=tuple(_claims(m) for m in chosen),
+        measures=tuple(facts_of(m) for m in chosen),
         cells=tuple(cells),
         settings={
             "permutations": len(shuffles),
@@ -339,7 +339,8 @@ def _best(
     return best
 
 
-def _claims(measure: Measure) -> MeasureFacts:
+def facts_of(measure: Measure) -> MeasureFacts:
+    """Claims of a measure, as results hold them."""
     return MeasureFacts(
         name=measure.name,
         title=measure.title,

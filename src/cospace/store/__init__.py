@@ -10,7 +10,7 @@ further shards. A shard counts as finished once the manifest lists it.
 from __future__ import annotations
 
 from cospace.store.manifest import Circumstances, library_versions, run_key
-from cospace.store.view import Run, Store, open_store, view_of
+from cospace.store.view import Run, Store, is_store, open_store, view_of
 from cospace.store.writer import RunWriter, Work, open_writer
 
 __all__ = [

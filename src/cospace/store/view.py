@@ -19,7 +19,7 @@ from cospace.space import Space
 from cospace.store.files import read_tensor, sha256_of, shard_problem
 from cospace.store.manifest import MANIFEST, Manifest, Part, read_manifest, tensor_name
 
-__all__ = ["Run", "Store", "open_store", "view_of"]
+__all__ = ["Run", "Store", "is_store", "open_store", "view_of"]
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,11 @@ class Store:
             self._seen[folder] = (ids, None if None in groups else groups)
         texts: tuple[tuple[str, ...], tuple[str, ...] | None] = self._seen[folder]
         return texts
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder holds runs of a store."""
+    return any(path.glob(f"*/{MANIFEST}"))
 
 
 def open_store(path: str | Path, *, check: bool = True) -> Store:
