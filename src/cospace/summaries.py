@@ -18,10 +18,14 @@ from cospace._arrays import Array, double, namespace, rows_at, to_numpy
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
 from cospace.linalg import RTOL, centred, norm, numerical_rank, singular_values, thin_svd
 
-__all__ = ["ROUNDING", "Factor", "Gram", "Neighbors", "Order", "Overlap", "Relation", "Rows"]
+__all__ = ["ROUNDING", "TIE", "Factor", "Gram", "Neighbors", "Order", "Overlap", "Relation", "Rows"]
 
 ROUNDING = 1e-12
 """What is smaller than this, relative to what it was computed from, is rounding."""
+
+TIE = 1e-14
+"""Cosines and correlations that differ by no more than this are equal. Not larger: on rows with a
+common offset of 10^4 times their spread, all that they tell lies in the last eight digits."""
 
 Order = npt.NDArray[np.int64]
 """A permutation of row numbers."""
@@ -211,7 +215,7 @@ class Neighbors:
         """Search exactly by cosine similarity, in float64, a block of rows at a time.
 
         A row is excluded from its own neighbours by its number, so duplicates stay neighbours.
-        Of rows that are equally near (to 1e-12) the first are taken, so that duplicates are
+        Of rows that are equally near (to 1e-14) the first are taken, so that duplicates are
         chosen alike in every space.
 
         Raises
@@ -246,7 +250,7 @@ class Neighbors:
             block[here, here + start] = -np.inf
             high = max(high, float(block.max()))
             index[start : start + 1024] = _nearest(block, k)
-        if high - low <= ROUNDING:
+        if high - low <= TIE:
             raise UndefinedMeasureError("All rows are equally near: there are no neighbours.")
         return cls(index)
 
@@ -325,8 +329,8 @@ def _nearest(block: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
     """Columns of the k largest entries of every row, ascending; ties go to the first columns."""
     n = block.shape[1]
     last = np.partition(block, n - k, axis=1)[:, n - k, None]
-    taken = block > last + ROUNDING
-    tied = (block >= last - ROUNDING) & ~taken
+    taken = block > last + TIE
+    tied = (block >= last - TIE) & ~taken
     taken |= tied & (np.cumsum(tied, axis=1) <= k - taken.sum(axis=1, keepdims=True))
     return np.nonzero(taken)[1].reshape(-1, k)
 

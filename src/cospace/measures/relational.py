@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from cospace._arrays import Array, as_rows, double, to_numpy
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
-from cospace.summaries import ROUNDING, Neighbors, Relation
+from cospace.summaries import TIE, Neighbors, Relation
 
 __all__ = ["mutual_knn", "neighbor_relation", "overlap_of", "rsa", "rsa_relation"]
 
@@ -22,7 +22,7 @@ def rsa(x: Array, y: Array, *, comparator: Literal["pearson", "spearman"] = "spe
     """Representational similarity analysis: correlation of the two dissimilarity matrices.
 
     Dissimilarity of rows i and j: ``1 - corr(row i, row j)`` over coordinates. The value is the
-    Pearson or Spearman correlation (average ranks on ties, to 1e-12) of the n (n - 1) / 2 entries
+    Pearson or Spearman correlation (average ranks on ties, to 1e-14) of the n (n - 1) / 2 entries
     above the diagonals.
 
     Parameters
@@ -78,7 +78,7 @@ def rsa_relation(rows: Array, comparator: str = "spearman") -> Relation:
     z /= size
     above = np.triu_indices(n, 1)
     entries: npt.NDArray[np.float64] = 1.0 - (z @ z.T)[above]
-    if np.ptp(entries) <= ROUNDING:
+    if np.ptp(entries) <= TIE:
         raise UndefinedMeasureError("All rows relate alike: there is nothing to compare.")
     if comparator == "spearman":
         entries = rankdata(_levels(entries))
@@ -149,7 +149,7 @@ def _levels(entries: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Number the distinct values upwards; what differs by rounding alone, as with repeated rows, is one."""
     order = np.argsort(entries)
     level = np.empty(len(entries), dtype=np.int64)
-    level[order] = np.concatenate([[0], np.cumsum(np.diff(entries[order]) > ROUNDING)])
+    level[order] = np.concatenate([[0], np.cumsum(np.diff(entries[order]) > TIE)])
     return level
 
 
