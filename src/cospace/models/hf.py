@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -103,6 +103,26 @@ class HFModel:
     def max_tokens(self) -> int | None:
         """Most tokens a text may have, special ones counted; None for no limit."""
         return self._max_tokens
+
+    @property
+    def circumstances(self) -> Mapping[str, str | int | float | bool | None]:
+        """How the model is run, for a manifest."""
+        return {
+            "device": str(self._reader.device),
+            "attention": getattr(self._reader.model.config, "_attn_implementation", None),
+            "padding": "none" if self._same_length else self._padding,
+        }
+
+    def check_texts(self, texts: Sequence[str], *, ids: Sequence[str], policy: TokenPolicy) -> None:
+        """Refuse texts that are too long, without running the model.
+
+        Raises
+        ------
+        TextTooLongError
+            Naming the texts, unless the policy has them cut.
+        """
+        with quiet():
+            self._tokens(texts, ids, policy)
 
     def activations(
         self,
