@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from cospace.compare.result import Comparison, SpaceFacts
@@ -9,6 +10,7 @@ from cospace.errors import InputError
 from cospace.report.curves import depth_panels, leading_panel
 from cospace.report.facts import data_of, models_section, repeat_section
 from cospace.report.findings import (
+    Best,
     apparent,
     best_pairs,
     headline,
@@ -47,6 +49,7 @@ def build(result: Result) -> dict[str, Any]:
 
 
 def _comparison(result: Comparison) -> dict[str, Any]:
+    result = Comparison.from_dict(result.to_dict())  # numbers that are not finite become None
     groups: dict[str, list[SpaceFacts]] = {}
     for space in result.spaces:
         groups.setdefault(space.model, []).append(space)
@@ -54,17 +57,20 @@ def _comparison(result: Comparison) -> dict[str, Any]:
     main = primary(result)
     known = {space.name: space for space in result.spaces}
     told = [best for best in bests if main is not None and best.measure.name == main.name]
+    if len(told) > SPELLED:
+        told.sort(key=_closeness)
     findings = [
-        {
-            "text": sentence(best, known),
-            "tone": reading(best.cell, best.measure.kind).key,
-        }
+        {"text": sentence(best, known), "tone": reading(best.cell, best.measure.kind).key}
         for best in told[:SPELLED]
     ]
     if len(told) > SPELLED:
-        rest = f"{len(told) - SPELLED} further pairs are in the table of main numbers."
+        rest = (
+            f"These are the {SPELLED} most alike of {len(told)} pairs; the table has them all. "
+            f"Of {len(told)} unrelated pairs about {round(0.05 * len(told)) or 1} would fall under "
+            "p = 0.05 by chance: p is not corrected for the number of pairs."
+        )
         findings.append({"text": rest, "tone": "untested"})
-    loud = apparent(bests)
+    loud = apparent(bests) if len(groups) <= 2 else None
     if loud:
         findings.append({"text": loud, "tone": "chance"})
     pairs = {(c.source, c.target) for c in result.cells if c.source != c.target}
@@ -90,29 +96,37 @@ def _comparison(result: Comparison) -> dict[str, Any]:
     }
 
 
+def _closeness(best: Best) -> float:
+    value = best.cell.value
+    if value is None:
+        return math.inf
+    return -value if best.measure.kind == "similarity" else value
+
+
 def _lead(result: Comparison, groups: dict[str, list[SpaceFacts]]) -> str:
     rows = sorted({space.n for space in result.spaces})
     amount = joined([f"{n:,}" for n in rows])
     names = joined(list(groups)) if len(groups) <= 6 else count(len(groups), "model")
     if len(result.spaces) == len(groups):
-        what = f"{count(len(groups), 'space')}: {names}" if len(groups) <= 6 else names
+        what = count(len(groups), "space") + (f", {names}" if len(groups) <= 6 else "")
     else:
         what = f"{names} at {count(len(result.spaces), 'site')} in all"
     by = result.settings.get("matched") or result.settings.get("matched_by")
-    match = f", matched by {by}" if isinstance(by, str) else ""
+    match = f", matched by {'id' if by == 'ids' else by}" if isinstance(by, str) else ""
     draws = max((cell.draws for cell in result.cells), default=0)
     null = f"; chance level from up to {draws:,} shuffles of the rows" if draws else ""
     measures = count(len(result.measures), "measure")
     return f"Compared: {what}, on {amount} rows{match}, by {measures}{null}."
 
 
-def _numbers(result: Comparison, bests: list[Any], *, all_pairs: bool) -> dict[str, Any]:
-    intro = (
-        "Every pair of spaces by every measure, beside what shuffled rows give."
-        if all_pairs
-        else "For each pair of models and each measure the most alike pair of sites, beside what "
-        "shuffled rows give. The best of many pairs is high by selection alone: p (search) allows for it."
-    )
+def _numbers(result: Comparison, bests: list[Best], *, all_pairs: bool) -> dict[str, Any]:
+    intro = "Every pair of spaces by every measure, beside what shuffled rows give."
+    if not all_pairs and any(best.searched > 1 for best in bests):
+        intro = (
+            "For each pair of models and each measure the most alike pair of sites, beside what "
+            "shuffled rows give. The best of many pairs is high by selection alone: p (search) "
+            "allows for it."
+        )
     return {
         "id": "numbers",
         "title": "Main numbers",

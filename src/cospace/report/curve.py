@@ -78,7 +78,7 @@ def strip(spec: Mapping[str, Any]) -> Markup:
         start = at(mean - 2 * sd)
         reach = max(at(mean + 2 * sd) - start, 1.0)
         parts.append(tag("rect", x=start, y=3.0, width=reach, height=12.0, cls="null-band"))
-        parts.append(tag("path", d=f"M{num(at(mean))} 2v14", cls="null-line"))
+        parts.append(tag("path", d=f"M{num(at(mean))} 1v16", cls="null-mark"))
         words.append(f"null {number(mean)}")
     if spec["low_end"] is not None and spec["high_end"] is not None:
         start, stop = at(spec["low_end"]), at(spec["high_end"])
@@ -121,7 +121,7 @@ def _series(series: Mapping[str, Any], i: int, x_at: Any, y_at: Any, floor: floa
             d = f"M{num(x)} {num(y_at(p['low']))}V{num(y_at(p['high']))}"
             parts.append(tag("path", d=d, cls=f"whisker {hue}"))
         shape = f"dot {hue}" + ("" if p.get("tone", "above") == "above" else " hollow")
-        size = 3.2 if len(points) <= 40 else 2.2
+        size = 2.8 if len(points) <= 40 else 2.0
         parts.append(
             tag(
                 "circle",

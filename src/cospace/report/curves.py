@@ -66,6 +66,7 @@ def depth_panels(
                 found = matched_cells(cells, measure.name, groups[source], groups[target])
                 if len(found) > 1:
                     drawn.append((source, target, found))
+    drawn = [item for item in drawn if any(c.value is not None for _, c in item[2])]
     everything = [cell for _, _, found in drawn for _, cell in found]
     low, high = _limits(measure, everything)
     return [

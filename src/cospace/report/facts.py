@@ -11,7 +11,7 @@ from cospace.compare.result import Comparison, SpaceFacts
 from cospace.report.words import count, number
 from cospace.result import plain
 
-__all__ = ["data_of", "models_section", "repeat_section"]
+__all__ = ["data_of", "embed", "models_section", "repeat_section"]
 
 DIGITS = 8
 """Significant digits of the embedded records."""
@@ -85,38 +85,55 @@ def repeat_section(result: Comparison) -> dict[str, Any]:
 
 
 def data_of(result: Comparison) -> dict[str, Any]:
-    """All records, column by column; names and reasons stand once and are pointed at."""
-    records = result.records()
-    columns = list(records[0]) if records else []
-    fixed = {
+    """Embed the cells of a comparison, with what the tooltips say of the measures."""
+    levels = {
         "measure": [m.name for m in result.measures],
         "source": [s.name for s in result.spaces],
         "target": [s.name for s in result.spaces],
+        "reason": [],
+        "note": [],
     }
-    levels: dict[str, list[str]] = {**fixed, "reason": [], "note": []}
-    places = {column: {text: i for i, text in enumerate(texts)} for column, texts in levels.items()}
+    data = embed(result.records(), kind=result.kind, schema=result.schema, levels=levels)
+    data["titles"] = [m.title for m in result.measures]
+    data["kinds"] = [m.kind for m in result.measures]
+    return data
+
+
+def embed(
+    records: Sequence[Mapping[str, Any]],
+    *,
+    kind: str,
+    schema: int,
+    levels: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
+    """Turn records into rows of one layout; the texts of ``levels`` stand once and are pointed at.
+
+    Parameters
+    ----------
+    records
+        Flat dictionaries with the same keys.
+    kind, schema
+        What the records are of.
+    levels
+        Columns of repeated texts, each with the texts whose place is fixed.
+    """
+    columns = list(records[0]) if records else []
+    places = {column: {text: i for i, text in enumerate(given)} for column, given in levels.items()}
     rows = []
     for record in records:
         row = []
         for column in columns:
             value = record[column]
-            if column in levels and value is not None:
-                place = places[column]
-                if value not in place:
-                    place[value] = len(place)
-                    levels[column].append(value)
-                row.append(place[value])
-            else:
-                row.append(_rounded(value))
+            if column in places and value is not None:
+                value = places[column].setdefault(value, len(places[column]))
+            row.append(_rounded(value))
         rows.append(row)
     return {
-        "kind": result.kind,
-        "schema": result.schema,
+        "kind": kind,
+        "schema": schema,
         "digits": DIGITS,
         "columns": columns,
-        "levels": levels,
-        "titles": [m.title for m in result.measures],
-        "kinds": [m.kind for m in result.measures],
+        "levels": {column: list(texts) for column, texts in places.items()},
         "rows": rows,
     }
 
@@ -195,6 +212,8 @@ def _short(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None:
+        return "none"
     if isinstance(value, Mapping | Sequence):
         return json.dumps(plain(value), ensure_ascii=False)
     return str(value)

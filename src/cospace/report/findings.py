@@ -15,12 +15,13 @@ __all__ = [
     "headline",
     "primary",
     "reading",
-    "searched",
     "sentence",
 ]
 
 LEVEL = 0.05
 """Above this p a value is called not distinguishable from chance."""
+NAMED = 4
+"""Most models that the headline names."""
 SPREAD = 2.0
 """Where there is no p: standard deviations of the null within which a value counts as chance."""
 
@@ -63,7 +64,7 @@ def reading(cell: Cell, kind: str) -> Reading:
     gain = cell.value - cell.null_mean if kind == "similarity" else cell.null_mean - cell.value
     if gain <= SPREAD * (cell.null_sd or 0.0):
         return Reading("chance", "within the range of its null")
-    return Reading("above", "outside the range of its null; no p")
+    return Reading("above", "beyond its null; no p")
 
 
 def primary(result: Comparison) -> MeasureFacts | None:
@@ -109,16 +110,10 @@ def best_pairs(result: Comparison) -> list[Best]:
     return found
 
 
-def searched(best: Best) -> str:
-    """Say what a best pair was searched among."""
-    return f"the best of {count(best.searched, 'pair')} of sites" if best.searched > 1 else ""
-
-
 def sentence(best: Best, spaces: dict[str, SpaceFacts]) -> str:
     """Write one finding as a sentence with its yardstick."""
     cell, (a, b) = best.cell, best.models
-    title = best.measure.title
-    inner = title if title[:2].isupper() else title[0].lower() + title[1:]
+    inner = _inside(best.measure.title)
     who = f"{a} and {b}" if best.measure.symmetric else f"{a} → {b}"
     if cell.value is None:
         return f"{who} by {inner}: no value. {cell.reason or 'No reason was recorded.'}"
@@ -150,17 +145,19 @@ def headline(bests: Sequence[Best], main: MeasureFacts | None, models: Sequence[
         first = bests[0].models
         who = f"The sites of {first[0]}" if first[0] == first[1] else joined(list(first))
         return f"{who} {verdicts[0]}"
-    above = verdicts.count(_ABOVE)
-    chance = sum(verdict == _CHANCE for verdict in verdicts)
-    what = "pairs of models" if any(best.searched > 1 for best in bests) else "pairs of spaces"
+    sites = any(best.searched > 1 for best in bests)
+    what = count(len(models), "model" if sites else "space")
+    who = joined(list(models)) if len(models) <= NAMED else what
+    above, chance = verdicts.count(_ABOVE), verdicts.count(_CHANCE)
     if above == len(pairs):
-        return f"All {len(pairs)} {what} are more alike than chance"
+        return f"{who}: all {len(pairs)} pairs {_ABOVE}"
     if chance == len(pairs):
-        return f"None of the {len(pairs)} {what} is distinguishable from chance"
-    return f"{above} of {len(pairs)} {what} {'is' if above == 1 else 'are'} more alike than chance"
+        return f"{who}: none of the {len(pairs)} pairs is distinguishable from chance"
+    verb = _ABOVE if above != 1 else _ABOVE.replace("are", "is", 1)
+    return f"{who}: {above} of {len(pairs)} pairs {verb}"
 
 
-def apparent(bests: Sequence[Best], most: int = 3) -> str | None:
+def apparent(bests: Sequence[Best], most: int = 4) -> str | None:
     """Explain measures that read high at chance level, such as biased CKA on few rows."""
     loud = [
         best
@@ -173,16 +170,20 @@ def apparent(bests: Sequence[Best], most: int = 3) -> str | None:
     ][:most]
     if not loud:
         return None
-    names = [best.measure.title for best in loud]
-    reads = joined(
-        [f"{n} reads {number(b.cell.value, 2)}" for n, b in zip(names, loud, strict=True)]
-    )
+    first, *rest = loud
+    reads = [f"{first.measure.title} reads {number(first.cell.value, 2)}"]
+    reads += [f"{_inside(b.measure.title)} {number(b.cell.value, 2)}" for b in rest]
     nulls = joined([number(best.cell.null_mean, 2) for best in loud])
-    cell = loud[0].cell
+    cell = first.cell
     return (
-        f"{reads}, but shuffled rows give {nulls}: this is what unrelated spaces give with "
-        f"{cell.n:,} rows and widths {cell.width_source:,} and {cell.width_target:,}."
+        f"{joined(reads)}, but shuffled rows give {nulls}: this is what unrelated spaces give "
+        f"with {cell.n:,} rows and widths {cell.width_source:,} and {cell.width_target:,}."
     )
+
+
+def _inside(title: str) -> str:
+    """Write a title inside a sentence: abbreviations keep their capitals."""
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
 _ABOVE = "are more alike than chance"

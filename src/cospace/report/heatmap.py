@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from cospace.report.scale import LEVELS, colour, is_dark, level, palette
 from cospace.report.svg import document, num, tag, text
-from cospace.report.words import number, p_text, shortened
+from cospace.report.words import brief, number, p_text, shortened
 
 __all__ = ["heat_map", "legend"]
 
@@ -26,8 +26,8 @@ def heat_map(block: Mapping[str, Any], view: Mapping[str, Any]) -> Markup:
     ys, xs = _places(rows, size), _places(columns, size)
     banded = any(item["group"] for item in [*rows, *columns])
     longest = max(len(shortened(item["label"], 24)) for item in [*rows, *columns])
-    left = (20 if banded else 0) + 10 + 6.3 * longest
-    top = (20 if banded else 0) + 10 + 6.3 * longest
+    left = (22 if banded else 0) + 12 + 6.6 * longest
+    top = (22 if banded else 0) + 12 + 6.6 * longest
     plot_w, plot_h = xs[-1] + size, ys[-1] + size
     parts = [
         *_axis(rows, ys, size, banded=banded, offset=(left, top), down=True),
@@ -78,9 +78,9 @@ def legend(scale: Mapping[str, Any]) -> Markup:
         for i, shade in enumerate(shades)
     ]
     ends = [
-        ("≤ " if scale["open_low"] else "") + number(low, 1),
-        number((low + high) / 2, 1 if scale["type"] == "diverging" or high - low >= 2 else 2),
-        ("≥ " if scale["open_high"] else "") + number(high, 2 if scale["data_high"] else 1),
+        ("≤ " if scale["open_low"] else "") + brief(low),
+        brief((low + high) / 2),
+        ("≥ " if scale["open_high"] else "") + brief(high),
     ]
     for place, words, anchor in zip((0, 120, 240), ends, ("start", "middle", "end"), strict=True):
         parts.append(text(words, place, 26, text_anchor=anchor))

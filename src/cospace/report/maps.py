@@ -12,6 +12,12 @@ from cospace.report.words import count, number
 
 __all__ = ["map_block"]
 
+KEYS = (
+    (".", "not-run", "not run"),
+    ("x", "undefined", "run, no value"),
+    ("s", "itself", "the space itself"),
+)
+
 
 def map_block(result: Comparison, index: int) -> dict[str, Any] | None:
     """Build the map of measure ``index``; None where no cell of it was run.
@@ -39,8 +45,14 @@ def map_block(result: Comparison, index: int) -> dict[str, Any] | None:
         "rows": [items[i] for i, _ in rows],
         "columns": [items[i] for i, _ in columns],
         "state": state,
-        "value": None,
-        **_views(measure, grid),
+        "keys": [
+            {"pattern": pattern, "words": words}
+            for mark, pattern, words in KEYS
+            if any(mark in line for line in state)
+        ],
+        **_views(
+            measure, grid, searched=len({s.model for s in result.spaces}) < len(result.spaces)
+        ),
         "caption": _caption(measure),
         "missing": _missing(result, measure, list(cells.values()), state),
     }
@@ -67,7 +79,9 @@ def _items(spaces: tuple[SpaceFacts, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _views(measure: MeasureFacts, grid: list[list[Cell | None]]) -> dict[str, Any]:
+def _views(
+    measure: MeasureFacts, grid: list[list[Cell | None]], *, searched: bool
+) -> dict[str, Any]:
     there = [cell for line in grid for cell in line if cell is not None and cell.value is not None]
     values = [v for c in there for v in (c.value, c.null_mean) if v is not None]
     scale = measure_scale(measure.kind, measure.bounds, values)
@@ -77,7 +91,7 @@ def _views(measure: MeasureFacts, grid: list[list[Cell | None]]) -> dict[str, An
         views.append(_view("null", "Null mean", scale, grid, lambda c: c.null_mean))
         gain = difference_scale(scale)
         views.append(_view("gain", "Value − null", gain, grid, _gain))
-    if any(cell.p_search is not None for cell in there):
+    if searched and any(cell.p_search is not None for cell in there):
         views.append(_view("p-search", "p (search)", p_scale(), grid, lambda c: c.p_search))
     if any(cell.p is not None for cell in there):
         views.append(_view("p", "p", p_scale(), grid, lambda c: c.p))

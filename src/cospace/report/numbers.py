@@ -30,8 +30,8 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
     columns = [
         {"label": "Measure"},
         {"label": "Source → target"},
-        {"label": "Value (dot) on null (band)"},
         {"label": "Value", "align": "num"},
+        {"label": "Dot: value; band: null"},
         {"label": "95 % interval", "align": "num"},
         {"label": "Null, mean ± sd", "align": "num"},
         {"label": "p", "align": "num"},
@@ -42,9 +42,10 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
     return {
         "kind": "table",
         "caption": "↑ higher is more alike, ↓ lower is more alike. Hollow dots cannot be told from "
-        "chance. The axis of each strip is the range of its measure.",
+        f"chance. The axis of each strip is the range of its measure.{_notes(found)}",
         "columns": columns,
         "groups": [{"label": title, "rows": rows} for title, rows in groups.items()],
+        "tall": len(found) > 60,
     }
 
 
@@ -105,13 +106,14 @@ def _row(
     sign = "/" if measure.symmetric else "→"
     extra = f"of {count(best.searched, 'pair')}" if best.searched > 1 else ""
     if spaces[cell.source].site and not measure.symmetric and best.models[0] != best.models[1]:
-        extra = joined([f"{best.models[0]} → {best.models[1]}", *([extra] if extra else [])], ",")
+        extra = ", ".join([f"{best.models[0]} → {best.models[1]}", *([extra] if extra else [])])
     low, high = scale["low"], scale["high"]
     if measure.bounds[0] is None or (measure.bounds[0] < 0 and (cell.value or 0) >= 0):
         low = min(0.0, *(v for v in (cell.value, cell.low, cell.null_mean, -0.05) if v is not None))
     return [
-        {"text": f"{measure.title} {arrow}", "note": "; ".join(_how(cell)), "head": True},
+        {"text": f"{measure.title}\u00a0{arrow}", "note": "; ".join(_how(cell)), "head": True},
         {"text": f"{ways[0]} {sign} {ways[1]}", "note": extra},
+        {"text": number(cell.value), "strong": True},
         {
             "strip": {
                 "value": cell.value,
@@ -124,18 +126,27 @@ def _row(
                 "tone": verdict.key,
             }
         },
-        {"text": number(cell.value), "strong": True},
         span(cell.low, cell.high),
         plus_minus(cell.null_mean, cell.null_sd),
         p_text(cell.p),
         *([p_text(cell.p_search)] if searched else []),
         f"{cell.n:,}",
-        {"text": cell.reason or verdict.words, "tone": verdict.key, "note": _why(cell)},
+        {"text": cell.reason or "no reason was recorded", "quiet": True}
+        if cell.value is None
+        else {"text": verdict.words, "tone": verdict.key},
     ]
 
 
-def _why(cell: Cell) -> str:
-    return cell.note or "" if cell.value is not None else ""
+def _notes(found: Sequence[Best]) -> str:
+    notes: dict[str, list[str]] = {}
+    for best in found:
+        if best.cell.note and best.cell.value is not None:
+            titles = notes.setdefault(best.cell.note, [])
+            if best.measure.title not in titles:
+                titles.append(best.measure.title)
+    return "".join(
+        f" No p for {joined(titles)}: {note.rstrip('.')}." for note, titles in notes.items()
+    )
 
 
 def _all(result: Comparison) -> list[Best]:

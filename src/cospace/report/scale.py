@@ -32,6 +32,8 @@ def measure_scale(
         high = max([*shown, 0.0]) or 1.0
     if low is None:
         low = -abs(high)
+    if high <= low:
+        high = low + 1.0
     kept = low < 0
     if kept:
         low, high = min(low, -high), max(high, -low)
@@ -74,7 +76,7 @@ def level(value: float, scale: Mapping[str, Any]) -> int:
     """
     if scale["type"] == "classes":
         return sum(1 for edge in scale["edges"] if value > edge)
-    share = (value - scale["low"]) / (scale["high"] - scale["low"])
+    share = float((value - scale["low"]) / (scale["high"] - scale["low"]))
     step = round(min(max(share, 0.0), 1.0) * (LEVELS - 1))
     return LEVELS - 1 - step if scale["reverse"] else step
 

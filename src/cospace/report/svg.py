@@ -49,7 +49,7 @@ def document(
     **items: object,
 ) -> Markup:
     """Write a figure with its text alternative."""
-    head = f"<title>{escape(name)}</title><desc>{escape(description)}</desc>"
+    head = f"<desc>{escape(description)}</desc>"
     box = f"0 0 {num(width)} {num(height)}"
     given = attributes(
         {"viewBox": box, "role": "img", "aria_label": f"{name}. {description}", **items}

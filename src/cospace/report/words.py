@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["count", "joined", "number", "p_text", "plus_minus", "shortened", "span"]
+__all__ = ["brief", "count", "joined", "number", "p_text", "plus_minus", "shortened", "span"]
 
 EMPTY = "–"
 
@@ -31,6 +31,18 @@ def number(value: float | None, digits: int = 3) -> str:
     if not text.strip("-0.,"):
         text = text.lstrip("-")
     return text.replace("-", "−") if "e" not in text else text
+
+
+def brief(value: float) -> str:
+    """Write the end of an axis: two decimals at most, no needless zeros.
+
+    Examples
+    --------
+    >>> brief(1.0), brief(-0.5), brief(0.816)
+    ('1', '−0.5', '0.82')
+    """
+    text = number(value, 2)
+    return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
 
 
 def p_text(p: float | None) -> str:

@@ -29,6 +29,7 @@
   }
 
   function lines(row) {
+    if (!("measure" in at)) { return data.columns.map((name) => [name, field(row, name)]); }
     const get = (name) => field(row, name);
     const kind = data.kinds[row[at.measure]];
     const out = [["source", get("source")], ["target", get("target")]];
@@ -159,7 +160,7 @@
     const native = mark.querySelector("title");
     if (native) { native.remove(); }
     mark.addEventListener("pointerenter", (event) => {
-      fill(data.titles[row[at.measure]], lines(row));
+      fill("measure" in at ? data.titles[row[at.measure]] : data.kind, lines(row));
       place(event.clientX, event.clientY);
     });
     mark.addEventListener("pointerleave", hide);

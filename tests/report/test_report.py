@@ -1,0 +1,269 @@
+"""What a report says, and that no text leaves its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from cospace.errors import InputError
+from cospace.report import build, render, write_report
+from cospace.result import Result
+
+
+def load(name: str) -> Any:
+    spec = spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+example = load("example")
+
+
+class Reader(HTMLParser):
+    """Visible text, tags, and what a page would ask for."""
+
+    VOID: ClassVar = {"meta", "br", "input", "link", "img"}
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.asks: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in {"src", "href", "action"} and not (value or "").startswith("#"):
+                self.asks.append(f"{tag} {name}={value}")
+            if name == "style" or name.startswith("on"):
+                self.asks.append(f"{tag} {name}")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def models() -> str:
+    return render(example.three_models())
+
+
+def embedded(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_top_line_and_findings_say_what_was_found(models: str) -> None:
+    text = Reader(models).text
+    assert "minilm, mpnet and smollm2-135m: all 3 pairs are more alike than chance" in text
+    assert re.search(
+        r"Most alike sites of minilm and mpnet by debiased CKA: \S+ / \S+, 0\.\d\d "
+        r"\(95 % interval 0\.\d\d to 0\.\d\d\); shuffled rows give 0\.00 ± 0\.01; "
+        r"p = 0\.005, corrected for the search over 91 pairs of sites\.",
+        text,
+    )
+    assert "1 = identical; higher is more alike" in text
+    assert "0 = identical; lower is more alike" in text
+
+
+def test_independent_arrays_are_said_to_be_at_their_null() -> None:
+    text = Reader(render(example.two_arrays())).text
+    assert "a.npy and b.npy are not distinguishable from chance" in text
+    assert "Linear CKA reads 0.30" in text
+    assert "mean CCA 0.57" in text
+    assert "this is what unrelated spaces give with 100 rows and widths 40 and 40" in text
+    assert "more alike than chance" not in text
+    assert "A fit from rank 40 needs more than 41 held-in rows; 33 were left." in text
+
+
+def test_a_search_without_correction_is_said() -> None:
+    result = example.three_models()
+    cells = tuple(replace(c, p_search=None) for c in result.cells)
+    text = Reader(render(replace(result, cells=cells))).text
+    assert "p = 0.005, not corrected for the search over 91 pairs of sites" in text
+
+
+def test_a_value_without_null_or_p_is_not_called_alike() -> None:
+    result = example.two_arrays()
+    bare = {"p": None, "p_search": None, "null_mean": None, "null_sd": None}
+    cells = tuple(replace(c, **bare) for c in result.cells)
+    text = Reader(render(replace(result, cells=cells))).text
+    assert "a.npy and b.npy were compared without a null" in text
+    assert "no null was drawn, so there is no chance level" in text
+    assert "more alike than chance" not in text
+
+
+def test_measures_that_disagree_are_not_hidden() -> None:
+    result = example.two_arrays()
+    cells = tuple(
+        replace(c, p=0.005, p_search=0.005) if c.measure == "mutual_knn" else c
+        for c in result.cells
+    )
+    text = Reader(render(replace(result, cells=cells))).text
+    assert (
+        "a.npy and b.npy are not distinguishable from chance by Debiased CKA; "
+        "1 other measure says they are"
+    ) in text
+
+
+@pytest.mark.parametrize("kept", ["all", "one model", "one space", "no cells"])
+def test_small_and_lopsided_comparisons_have_a_report(kept: str) -> None:
+    result = example.three_models()
+    spaces = result.spaces
+    if kept == "one model":
+        spaces = tuple(s for s in spaces if s.model == "minilm")
+    if kept == "one space":
+        spaces = spaces[:1]
+    names = {s.name for s in spaces}
+    cells = () if kept == "no cells" else result.cells
+    cells = tuple(c for c in cells if c.source in names and c.target in names)
+    text = Reader(render(replace(result, spaces=spaces, cells=cells))).text
+    assert {
+        "all": "all 3 pairs are more alike",
+        "one model": "The sites of minilm are more alike than chance",
+        "one space": "minilm: nothing was compared",
+        "no cells": "minilm, mpnet and smollm2-135m: nothing was compared",
+    }[kept] in text
+
+
+def test_facts_of_the_models_and_warnings_are_there(models: str) -> None:
+    text = Reader(models).text
+    for words in (
+        "Q4, dequantised",
+        "results are of these weights, not of the original checkpoint",
+        "Apache-2.0",
+        "one direction holds more than 76 % of the variance",
+        "cospace compare minilm mpnet smollm2-135m --report r.html",
+        "cospace 0.1.0, numpy 2.1.0, python 3.11.7",
+        "20 cells without a value: A fit from rank 479 on 480 rows would be exact",
+        "Predictive R² was run on 30 of 2,652 ordered pairs",
+        "reduced=48",
+        "held out",
+    ):
+        assert words in text
+
+
+def test_all_records_are_inside(models: str) -> None:
+    data = embedded(models)
+    result = example.three_models()
+    assert len(data["rows"]) == len(result.cells)
+    column = data["columns"].index
+    for row, cell in list(zip(data["rows"], result.cells, strict=True))[::500]:
+        assert data["levels"]["measure"][row[column("measure")]] == cell.measure
+        assert data["levels"]["source"][row[column("source")]] == cell.source
+        assert row[column("value")] == (cell.value and pytest.approx(cell.value, rel=1e-7))
+
+
+def test_the_file_is_light_and_asks_for_nothing(models: str) -> None:
+    assert len(models.encode()) < 8_000_000
+    assert Reader(models).asks == []
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', models)
+    assert policy is not None
+    assert "default-src &#39;none&#39;" in policy[1]
+    assert "unsafe" not in policy[1]
+
+
+def test_figures_have_text_alternatives(models: str) -> None:
+    figures = re.findall(r"<svg ([^>]*)>", models)
+    assert len(figures) > 100
+    for given in figures:
+        assert 'aria-hidden="true"' in given or re.search(r'role="img" aria-label="[^"]{10}', given)
+    assert "from 0.0" in models
+
+
+def test_no_text_leaves_its_place() -> None:
+    page = render(example.hostile())
+    reader = Reader(page)
+    assert reader.tags.count("script") == 2
+    assert "b" not in reader.tags
+    assert reader.asks == []
+    assert example.HOSTILE in reader.text
+    assert embedded(page)["levels"]["reason"] == [example.HOSTILE]
+    assert "<" not in page[page.index('id="data">') + 10 : page.index("</script>")]
+
+
+def test_values_that_are_not_finite_become_empty() -> None:
+    result = example.two_arrays()
+    cells = (replace(result.cells[0], value=float("nan"), null_sd=float("inf")), *result.cells[1:])
+    data = embedded(render(replace(result, cells=cells)))
+    assert data["rows"][0][data["columns"].index("value")] is None
+
+
+def test_the_same_result_gives_the_same_bytes() -> None:
+    assert render(example.ten_arrays()) == render(example.ten_arrays())
+
+
+def views(page: dict[str, Any], measure: int) -> Iterator[dict[str, Any]]:
+    section = next(s for s in page["sections"] if s["id"] == f"measure-{measure}")
+    block = next(b for b in section["blocks"] if b["kind"] == "map")
+    yield from [*block["views"], *block["others"]]
+
+
+def test_every_map_has_its_null_on_the_same_colours() -> None:
+    page = build(example.three_models())
+    for i in range(10):
+        value, null, gain, *_ = views(page, i)
+        assert (value["key"], null["key"], gain["key"]) == ("value", "null", "gain")
+        assert value["scale"] == null["scale"]
+        assert gain["scale"]["low"] == -gain["scale"]["high"]
+    linear = next(views(page, 0))["scale"]
+    assert (linear["type"], linear["low"], linear["high"]) == ("sequential", 0.0, 1.0)
+    debiased = next(views(page, 1))["scale"]
+    assert (debiased["type"], debiased["low"], debiased["high"]) == ("diverging", -1.0, 1.0)
+    assert next(views(page, 5))["scale"]["reverse"]
+
+
+def test_a_cell_that_was_not_run_is_no_zero() -> None:
+    page = build(example.three_models())
+    section = next(s for s in page["sections"] if s["id"] == "measure-6")
+    block = next(b for b in section["blocks"] if b["kind"] == "map")
+    assert block["state"][0][:6] == "s....v"
+    assert block["state"][5][0] == "x"
+    assert next(views(page, 6))["grid"][0][1] is None
+
+
+def test_file_is_written_whole(tmp_path: Path) -> None:
+    path = write_report(example.two_arrays(), tmp_path / "report.html")
+    assert path.read_text(encoding="utf-8") == render(example.two_arrays())
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_unwritable_path_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"r\.html cannot be written: No such file or directory\."):
+        write_report(example.two_arrays(), tmp_path / "no" / "r.html")
+
+
+def test_other_results_are_refused() -> None:
+    class Other(Result):
+        pass
+
+    with pytest.raises(InputError, match=r"A report shows a comparison; got Other\."):
+        render(Other())
