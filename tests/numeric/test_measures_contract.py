@@ -219,7 +219,7 @@ def test_a_library_that_is_not_installed_is_left_out(monkeypatch, missing):
 
 
 def test_a_measure_of_your_own_needs_no_more_than_a_function_and_claims():
-        def gap(x, y):
+    def gap(x, y):
         a, b = (float(np.linalg.norm(np.asarray(m, dtype=float))) for m in (x, y))
         return abs(a - b) / (a + b) if a + b else 0.0
 
