@@ -105,9 +105,9 @@ def as_rows(x: Any, *, name: str = "array", least: int = 2) -> Array:
     finite = xp.isfinite(x)
     if not bool(xp.all(finite)):
         bad = ~to_numpy(finite)
-        rows, columns = np.flatnonzero(bad.any(1)), np.flatnonzero(bad.any(0))
+        row, column = np.argwhere(bad)[0]
         raise InputError(
-            f"{name} has NaN or infinite entries in {len(rows)} of {n} rows (first: row {rows[0]}, "
-            f"column {columns[0]}): leave these rows out of every space, or mend them."
+            f"{name} has NaN or infinite entries in {int(bad.any(1).sum())} of {n} rows (first: row {row}, "
+            f"column {column}): leave these rows out of every space, or mend them."
         )
     return x

@@ -265,5 +265,5 @@ def test_which_end_is_alike():
 
 
 def test_an_unknown_measure_suggests_the_nearest():
-    with pytest.raises(UnknownNameError, match="'linear-cka' is not a measure.*'linear_cka'"):
+    with pytest.raises(UnknownNameError, match=r"'linear-cka' is not a measure.*'linear_cka'"):
         find("linear-cka", CATALOGUE)
