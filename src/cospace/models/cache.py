@@ -150,7 +150,7 @@ def writing(what: str, folder: Path) -> Iterator[None]:
             text = f"No space left in {folder} for {what}: free some, or {choose}."
         else:
             reason = error.strerror or error
-            text = f"{what[:1].upper()}{what[1:]} cannot be kept in {folder} ({reason}): {choose}."
+            text = f"{what} cannot be kept in {folder} ({reason}): {choose}."
         raise AcquisitionError(text) from error
 
 

@@ -133,10 +133,11 @@ def dequantise(path: Path, folder: Path, *, name: str, report: Reporter) -> None
     try:
         with report.bar(f"{name}: dequantising"), _quiet():
             _convert(path, folder, facts)
-    except OSError:
-        raise
     except Exception as error:
-        if "No space left" in str(error) or "os error 28" in str(error):
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        # The writer of safetensors has an error of its own for a full disk.
+        if "No space left" in str(error):
             raise AcquisitionError(
                 f"No space left in {folder.parent} for {name}: free some, or name another folder in "
                 "COSPACE_CACHE."
@@ -169,6 +170,9 @@ def _convert(path: Path, folder: Path, facts: GgufFacts) -> None:
     model.to(dtype)
     model.save_pretrained(folder, max_shard_size="5GB")
     tokenizer.save_pretrained(folder)
+    usual = (folder / "config.json").stat().st_mode
+    for written in folder.glob("*.safetensors"):
+        written.chmod(usual)
 
 
 def _unmark(model: Any) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging import ERROR
 from pathlib import Path
 
 from cospace.errors import AcquisitionError, MissingDependencyError
@@ -77,6 +78,7 @@ def snapshot(repository: str, revision: str | None, *, progress: bool) -> tuple[
                 allow_patterns=PATTERNS,
                 ignore_patterns=["*/*"],
                 etag_timeout=ANSWER_SECONDS,
+                local_files_only=not _answers(repository, revision),
             )
     except GatedRepoError as error:
         raise NotOnHubError(
@@ -99,12 +101,33 @@ def snapshot(repository: str, revision: str | None, *, progress: bool) -> tuple[
         raise AcquisitionError(
             f"{wanted!r} could not be fetched from the hub ({reason})."
         ) from error
-    except Exception as error:
+    except Exception as error:  # the client's HTTP library, and its errors, change with its release
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise HubUnreachableError(
             f"The hub was not reached ({first}), and {wanted!r} is not in its cache"
         ) from error
     return Path(folder), Path(folder).name
+
+
+def _answers(repository: str, revision: str | None) -> bool:
+    """Whether the hub is there; it answers a question about the model, or says that it has none.
+
+    Asked first because the client's own first question waits without limit.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import (
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    try:
+        HfApi().model_info(repository, revision=revision, timeout=ANSWER_SECONDS)
+    except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError):
+        raise
+    except Exception:  # whatever its HTTP library raises, the client's cache may still have it
+        return False
+    return True
 
 
 @contextmanager
@@ -117,7 +140,7 @@ def _quiet(*, bars: bool) -> Iterator[None]:
     )
 
     level, hidden = logging.get_verbosity(), are_progress_bars_disabled()
-    logging.set_verbosity(logging.ERROR)
+    logging.set_verbosity(ERROR)
     if not bars and not hidden:
         disable_progress_bars()
     try:

@@ -161,10 +161,10 @@ def keep(
     UnknownNameError
         If ``accept`` names terms that no packaged model has.
     """
-    known = {each.terms for each in catalogue().values() if each.terms} | {model.terms or ""}
+    known = {each.terms for each in catalogue().values() if each.terms is not None}
     for name in accept:
         if name not in known:
-            raise UnknownNameError.among(name, known - {""}, "name of terms of use")
+            raise UnknownNameError.among(name, known, "name of terms of use")
     folder = model.folder(cache)
     facts = read_facts(folder, model.key)
     if facts is None:

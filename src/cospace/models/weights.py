@@ -151,13 +151,12 @@ def _local(reference: str) -> Path | None:
 def _from_folder(reference: str, folder: Path, report: Reporter) -> Weights:
     if not (folder / "config.json").is_file():
         found = sorted(each.name for each in folder.glob("*.gguf"))
-        other = f"; name the GGUF file itself: {Path(reference) / found[0]}" if found else ""
-        raise AcquisitionError(
-            f"The folder {reference} holds no config.json, so it is not a model{other}."
+        expected = (
+            f"name the GGUF file itself, {Path(reference) / found[0]}"
             if found
-            else f"The folder {reference} holds no config.json: expected a folder saved by "
-            "transformers' save_pretrained."
+            else "expected a folder saved by transformers' save_pretrained"
         )
+        raise AcquisitionError(f"The folder {reference} holds no config.json: {expected}.")
     weights = _weight_files(reference, folder)
     total = sum(each.stat().st_size for each in weights)
     resolved = folder.resolve()
@@ -195,7 +194,9 @@ def _weight_files(reference: str, folder: Path) -> list[Path]:
             f"{reference} holds its weights as a pickle ({pickled[0]}), which may run any code when "
             f"read: convert them to {SINGLE} first, in a place where you trust them."
         )
-    raise AcquisitionError(f"{reference} holds no {SINGLE} (and no {INDEX}).")
+    raise AcquisitionError(
+        f"{reference} holds no {SINGLE} and no {INDEX}: weights in other formats are not read."
+    )
 
 
 def _shard_names(reference: str, folder: Path) -> list[str]:
@@ -254,10 +255,10 @@ def _from_hub(
         if bare:
             raise _unknown(reference, name, "The hub could not be asked.") from error
         raise AcquisitionError(
-            f"{error}: check the network, or use a local folder or a packaged model "
+            f"{error}; nor is it a folder here: check the network, or use a packaged model "
             f"({', '.join(names)})."
         ) from error
-    weights = _from_folder(str(folder), folder, report)
+    weights = _from_folder(name, folder, report)
     return Weights(
         reference=reference,
         name=name.rpartition("/")[2],

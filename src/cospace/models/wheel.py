@@ -35,7 +35,8 @@ def fetch_wheel(distribution: str, version: str, into: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", *arguments, "--dest", str(into), wanted]
     # Fail soon where the user's environment does not say otherwise; unpack where there is room.
     quick = {"PIP_DEFAULT_TIMEOUT": "20", "PIP_RETRIES": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    environment = {**quick, **os.environ, "TMPDIR": str(into), "PIP_PROGRESS_BAR": "off"}
+    roomy = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(into))
+    environment = {**quick, **os.environ, **roomy, "PIP_PROGRESS_BAR": "off"}
     done = subprocess.run(
         command, capture_output=True, text=True, errors="replace", env=environment, check=False
     )
