@@ -11,8 +11,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
+from cospace.compare import compare
 from cospace.errors import InputError
 from cospace.report import build, render, write_report
 from cospace.result import Result
@@ -121,17 +123,36 @@ def test_a_value_without_null_or_p_is_not_called_alike() -> None:
     assert "more alike than chance" not in text
 
 
-def test_measures_that_disagree_are_not_hidden() -> None:
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        ("mutual_knn", {"p": 0.005, "p_search": 0.005}, True),
+        ("mutual_knn", {"p": 0.03, "p_search": 0.03}, False),  # 4 measures were asked
+        ("mean_cca", {"value": 0.9}, True),
+        ("mean_cca", {"value": 0.599}, False),  # 3.2 sd of 20 shuffles
+    ],
+)
+def test_measures_that_disagree_are_told_where_the_evidence_is_strong(
+    name: str, change: dict[str, float], *, told: bool
+) -> None:
     result = example.two_arrays()
-    cells = tuple(
-        replace(c, p=0.005, p_search=0.005) if c.measure == "mutual_knn" else c
-        for c in result.cells
-    )
+    cells = tuple(replace(c, **change) if c.measure == name else c for c in result.cells)
     text = Reader(render(replace(result, cells=cells))).text
-    assert (
+    words = (
         "a.npy and b.npy are not distinguishable from chance by Debiased CKA; "
-        "1 other measure says they are"
-    ) in text
+        "1 other measure can tell them from it"
+    )
+    assert (words in text) is told
+    assert "a.npy and b.npy are not distinguishable from chance" in text
+
+
+def test_real_independent_arrays_are_at_their_null() -> None:
+    rng = np.random.default_rng(0)
+    spaces = {name: rng.standard_normal((100, 40)) for name in ("left", "right")}
+    text = Reader(render(compare(spaces, rng=0))).text
+    assert "left and right are not distinguishable from chance Compared: 2 spaces" in text
+    assert re.search(r"Linear CKA reads 0\.[23]\d, .* but shuffled rows give 0\.[23]\d", text)
+    assert "more alike than chance" not in text
 
 
 @pytest.mark.parametrize("kept", ["all", "one model", "one space", "no cells"])

@@ -209,6 +209,12 @@ def _how_to_read(result: Comparison) -> dict[str, Any]:
             "The same count against the best of all cells of the two models: corrected for having "
             "searched over sites. It is not corrected for the number of measures.",
         ),
+        (
+            "Reading",
+            "More alike than chance: p and p (search) are at most 0.05. Without p: the value lies more "
+            "than 3 standard deviations beyond its null; this is no test. More alike than chance is "
+            "not the same as much alike: look at the value.",
+        ),
         ("Interval", "95 % bootstrap interval over rows, where it is defined."),
         (
             "Held out, in-sample",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
-from cospace.report.findings import SPREAD, reading
+from cospace.report.findings import reading
 from cospace.report.words import number, p_text, plus_minus, span
 
 __all__ = ["depth_panels", "leading_panel", "matched_cells"]
@@ -118,7 +118,7 @@ def _points(
 ) -> list[dict[str, Any]]:
     points = []
     for depth, cell in found:
-        band = SPREAD * (cell.null_sd or 0.0)
+        band = 2 * (cell.null_sd or 0.0)
         mean = cell.null_mean
         points.append(
             {

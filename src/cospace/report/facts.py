@@ -60,7 +60,8 @@ def repeat_section(result: Comparison) -> dict[str, Any]:
         command = shlex.join(map(str, command))
     if command:
         blocks.append({"kind": "pre", "label": "Command", "text": str(command)})
-    settings = [[_title(key), _short(value)] for key, value in result.settings.items()]
+    nested = {k: v for k, v in result.settings.items() if isinstance(v, Mapping)}
+    settings = [[_title(k), _short(v)] for k, v in result.settings.items() if k not in nested]
     versions = rest.get("versions")
     if isinstance(versions, Mapping):
         rest.pop("versions")
@@ -68,7 +69,7 @@ def repeat_section(result: Comparison) -> dict[str, Any]:
         settings.append(["Versions", shown])
     if settings:
         blocks.append({"kind": "facts", "items": settings})
-    for key, value in rest.items():
+    for key, value in {**nested, **rest}.items():
         text = json.dumps(plain(value), indent=1, ensure_ascii=False)
         blocks.append(
             {
@@ -214,7 +215,7 @@ def _short(value: Any) -> str:
         return "yes" if value else "no"
     if value is None:
         return "none"
-    if isinstance(value, Mapping | Sequence):
+    if isinstance(value, Sequence):
         return json.dumps(plain(value), ensure_ascii=False)
     return str(value)
 

@@ -20,10 +20,15 @@ __all__ = [
 
 LEVEL = 0.05
 """Above this p a value is called not distinguishable from chance."""
+NAMES = ("Procrustes",)
+"""Titles that begin with a person's name."""
 NAMED = 4
 """Most models that the headline names."""
-SPREAD = 2.0
-"""Where there is no p: standard deviations of the null within which a value counts as chance."""
+SPREAD = 3.0
+"""Where there is no p: standard deviations of the null within which a value counts as chance.
+Twenty shuffles give a rough standard deviation, and a report asks many measures at once."""
+STRONG = 4.0
+"""The same for overruling the main measure in the headline."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,16 @@ def reading(cell: Cell, kind: str) -> Reading:
         return Reading("above", "more alike than chance")
     if cell.null_mean is None:
         return Reading("untested", "no null was drawn")
-    gain = cell.value - cell.null_mean if kind == "similarity" else cell.null_mean - cell.value
-    if gain <= SPREAD * (cell.null_sd or 0.0):
+    if not _beyond(cell, kind, SPREAD):
         return Reading("chance", "within the range of its null")
     return Reading("above", "beyond its null; no p")
+
+
+def _beyond(cell: Cell, kind: str, spread: float) -> bool:
+    if cell.value is None or cell.null_mean is None:
+        return False
+    gain = cell.value - cell.null_mean if kind == "similarity" else cell.null_mean - cell.value
+    return gain > spread * (cell.null_sd or 0.0)
 
 
 def primary(result: Comparison) -> MeasureFacts | None:
@@ -182,8 +193,10 @@ def apparent(bests: Sequence[Best], most: int = 4) -> str | None:
 
 
 def _inside(title: str) -> str:
-    """Write a title inside a sentence: abbreviations keep their capitals."""
-    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+    """Write a title inside a sentence: abbreviations and names keep their capitals."""
+    if title[1:2].isupper() or not title[1:2].isalpha() or title.startswith(NAMES):
+        return title
+    return title[:1].lower() + title[1:]
 
 
 _ABOVE = "are more alike than chance"
@@ -191,21 +204,34 @@ _CHANCE = "are not distinguishable from chance"
 
 
 def _verdict(found: Sequence[Best], main: MeasureFacts) -> str:
-    keys = [reading(best.cell, best.measure.kind).key for best in found]
-    mine = [k for k, best in zip(keys, found, strict=True) if best.measure.name == main.name]
+    keys: dict[str, set[str]] = {}
+    for best in found:
+        keys.setdefault(best.measure.name, set()).add(reading(best.cell, best.measure.kind).key)
+    mine, seen = keys.get(main.name, set()), set().union(*keys.values())
     if "above" in mine:
         return _ABOVE
-    others = len({b.measure.name for k, b in zip(keys, found, strict=True) if k == "above"})
-    if "chance" in mine or "chance" in keys:
+    if "chance" in seen:
+        others = _overruling(found)
         if not others:
             return _CHANCE
-        verb = "measure says" if others == 1 else "measures say"
-        return (
-            f"are not distinguishable from chance by {main.title}; {others} other {verb} they are"
-        )
-    if others:
+        can = "1 other measure can" if others == 1 else f"{others} other measures can"
+        return f"{_CHANCE} by {main.title}; {can} tell them from it"
+    if "above" in seen:
         return _ABOVE
-    return "were compared without a null" if "untested" in keys else "have no comparable value"
+    return "were compared without a null" if "untested" in seen else "have no comparable value"
+
+
+def _overruling(found: Sequence[Best]) -> int:
+    """Count the measures that leave chance even when corrected for the number of measures."""
+    with_p = [best for best in found if best.cell.p is not None]
+    tested = len({best.measure.name for best in with_p})
+    names = set()
+    for best in found:
+        known = [p for p in (best.cell.p, best.cell.p_search) if p is not None]
+        beyond = _beyond(best.cell, best.measure.kind, STRONG)
+        if (max(known) * tested <= LEVEL) if known else beyond:
+            names.add(best.measure.name)
+    return len(names)
 
 
 def _yardstick(cell: Cell, size: int) -> str:

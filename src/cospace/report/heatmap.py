@@ -33,7 +33,7 @@ def heat_map(block: Mapping[str, Any], view: Mapping[str, Any]) -> Markup:
         *_axis(rows, ys, size, banded=banded, offset=(left, top), down=True),
         *_axis(columns, xs, size, banded=banded, offset=(left, top), down=False),
         f'<g transform="translate({num(left)} {num(top)})" shape-rendering="crispEdges">',
-        *_states(block, xs, ys, size),
+        *_states(block, view, xs, ys, size),
         *_colours(view, xs, ys, size),
         *_frames(rows, columns, xs, ys, size),
         "</g>",
@@ -153,12 +153,20 @@ def _axis(
 
 
 def _states(
-    block: Mapping[str, Any], xs: Sequence[float], ys: Sequence[float], size: float
+    block: Mapping[str, Any],
+    view: Mapping[str, Any],
+    xs: Sequence[float],
+    ys: Sequence[float],
+    size: float,
 ) -> list[str]:
     fills = {".": "url(#not-run)", "x": "url(#undefined)", "s": "url(#itself)"}
+    states = [
+        ["." if c == "v" and value is None else c for c, value in zip(line, values, strict=True)]
+        for line, values in zip(block["state"], view["grid"], strict=True)
+    ]
     parts = []
     for state, fill in fills.items():
-        d = _path([[c == state for c in line] for line in block["state"]], xs, ys, size)
+        d = _path([[c == state for c in line] for line in states], xs, ys, size)
         if d:
             parts.append(tag("path", d=d, fill=fill))
     return parts

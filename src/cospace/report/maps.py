@@ -13,7 +13,7 @@ from cospace.report.words import count, number
 __all__ = ["map_block"]
 
 KEYS = (
-    (".", "not-run", "not run"),
+    (".", "not-run", "not run, or not tested"),
     ("x", "undefined", "run, no value"),
     ("s", "itself", "the space itself"),
 )
@@ -38,6 +38,8 @@ def map_block(result: Comparison, index: int) -> dict[str, Any] | None:
         for line, (_, r) in zip(grid, rows, strict=True)
     ]
     items = _items(result.spaces)
+    searched = len({s.model for s in result.spaces}) < len(result.spaces)
+    views = _views(measure, grid, searched=searched)
     return {
         "kind": "map",
         "title": measure.title,
@@ -45,17 +47,20 @@ def map_block(result: Comparison, index: int) -> dict[str, Any] | None:
         "rows": [items[i] for i, _ in rows],
         "columns": [items[i] for i, _ in columns],
         "state": state,
-        "keys": [
-            {"pattern": pattern, "words": words}
-            for mark, pattern, words in KEYS
-            if any(mark in line for line in state)
-        ],
-        **_views(
-            measure, grid, searched=len({s.model for s in result.spaces}) < len(result.spaces)
-        ),
+        "keys": _keys(state, views),
+        **views,
         "caption": _caption(measure),
         "missing": _missing(result, measure, list(cells.values()), state),
     }
+
+
+def _keys(state: list[str], views: dict[str, Any]) -> list[dict[str, str]]:
+    marks = set("".join(state))
+    for view in [*views["views"], *views["others"]]:
+        for line, values in zip(state, view["grid"], strict=True):
+            if any(c == "v" and v is None for c, v in zip(line, values, strict=True)):
+                marks.add(".")
+    return [{"pattern": pattern, "words": words} for mark, pattern, words in KEYS if mark in marks]
 
 
 def _state(cell: Cell | None, *, same: bool) -> str:
