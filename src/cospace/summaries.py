@@ -194,13 +194,20 @@ class Gram:
         return u if norm(u) > ROUNDING * norm(self.k) else xp.zeros_like(u)
 
     def factor(self, rtol: float = RTOL) -> Factor:
-        """Factor without right singular vectors: no map can be built from it."""
+        """Factor above the rank tolerance, without right singular vectors: no map can be had from it.
+
+        Raises
+        ------
+        UndefinedMeasureError
+            When all rows are the same.
+        """
         xp = namespace(self.k)
         values, vectors = xp.linalg.eigh(self.k)
         s = xp.flip(xp.clip(values, 0.0, None), axis=0) ** 0.5
         if float(s[0]) == 0.0:
             raise UndefinedMeasureError("All rows are the same: there is nothing to compare.")
-        return Factor(xp.flip(vectors, axis=1), s, None, rtol)
+        r = numerical_rank(s, rtol)  # squares of what lies below are rounding
+        return Factor(xp.flip(vectors, axis=1)[:, :r], s[:r], None, rtol)
 
 
 @dataclass(frozen=True, eq=False)
