@@ -31,9 +31,9 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
         {"label": "Measure"},
         {"label": "Source → target"},
         {"label": "Value", "align": "num"},
+        {"label": "Null, mean ± sd", "align": "num"},
         {"label": "Dot: value; band: null"},
         {"label": "95 % interval", "align": "num"},
-        {"label": "Null, mean ± sd", "align": "num"},
         {"label": "p", "align": "num"},
         *([{"label": "p (search)", "align": "num"}] if searched else []),
         {"label": "n", "align": "num"},
@@ -114,6 +114,7 @@ def _row(
         {"text": f"{measure.title}\u00a0{arrow}", "note": "; ".join(_how(cell)), "head": True},
         {"text": f"{ways[0]} {sign} {ways[1]}", "note": extra},
         {"text": number(cell.value), "strong": True},
+        plus_minus(cell.null_mean, cell.null_sd),
         {
             "strip": {
                 "value": cell.value,
@@ -127,7 +128,6 @@ def _row(
             }
         },
         span(cell.low, cell.high),
-        plus_minus(cell.null_mean, cell.null_sd),
         p_text(cell.p),
         *([p_text(cell.p_search)] if searched else []),
         f"{cell.n:,}",
