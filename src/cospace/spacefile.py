@@ -86,7 +86,7 @@ def read_spaces(path: str | Path) -> list[Space]:
         If the file cannot be read, is of another kind, is damaged, holds arrays that are not
         tables of finite numbers, or names its rows wrongly.
     """
-    return _read(Path(path), Path(path).stem)
+    return _read(Path(path), Path(path).stem, Path(path).name)
 
 
 def spaces_of(paths: Sequence[str | Path]) -> list[Space]:
@@ -103,12 +103,13 @@ def spaces_of(paths: Sequence[str | Path]) -> list[Space]:
     files = [Path(path) for path in paths]
     return [
         space
-        for file, label in zip(files, _labels(files), strict=True)
-        for space in _read(file, label)
+        for file, (label, name) in zip(files, _labels(files), strict=True)
+        for space in _read(file, label, name)
     ]
 
 
-def _labels(files: Sequence[Path]) -> list[str]:
+def _labels(files: Sequence[Path]) -> list[tuple[str, str]]:
+    """Names of the spaces and of the files, as short as they can be and still differ."""
     full = [Path(os.path.normpath(file.absolute())) for file in files]
     again = next((file for file, times in Counter(full).items() if times > 1), None)
     if again is not None:
@@ -117,17 +118,17 @@ def _labels(files: Sequence[Path]) -> list[str]:
     twins = {file for file, times in Counter(bare).items() if times > 1}
     ends = [whole if stem in twins else stem for whole, stem in zip(full, bare, strict=True)]
     labels = []
-    for end in ends:
+    for end, whole in zip(ends, full, strict=True):
         others = [other for other in ends if other != end]
         parts = end.parts
         depth = 1
         while any(other.parts[-depth:] == parts[-depth:] for other in others):
             depth += 1
-        labels.append("/".join(parts[-depth:]))
+        labels.append(("/".join(parts[-depth:]), "/".join(whole.parts[-depth:])))
     return labels
 
 
-def _read(path: Path, label: str) -> list[Space]:
+def _read(path: Path, label: str, name: str) -> list[Space]:
     suffix = path.suffix.lower()
     if path.is_dir():
         raise InputError(f"{path} is a folder; a file of arrays is expected ({_known()}).")
@@ -141,14 +142,14 @@ def _read(path: Path, label: str) -> list[Space]:
         content = _READERS[suffix](path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-    return _spaces(path, label, content)
+    return _spaces(path, label, name, content)
 
 
 def _known() -> str:
     return f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
-def _spaces(path: Path, label: str, content: _Content) -> list[Space]:
+def _spaces(path: Path, label: str, name: str, content: _Content) -> list[Space]:
     tables: dict[str, npt.NDArray[Any]] = {}
     columns = dict(content.columns)
     for key, array in content.arrays.items():
@@ -173,7 +174,7 @@ def _spaces(path: Path, label: str, content: _Content) -> list[Space]:
     several = len(tables) > 1
     for column, values in columns.items():
         _check_column(path, column, values, next(iter(tables.values())).shape[0])
-    facts: dict[str, Any] = {"file": path.name}
+    facts: dict[str, Any] = {"file": name}
     if content.unread:
         facts["unread"] = content.unread
     return [

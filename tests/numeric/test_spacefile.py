@@ -162,14 +162,16 @@ def test_files_of_one_stem_are_told_apart(tmp_path: Path) -> None:
         files[-1].parent.mkdir(parents=True, exist_ok=True)
         np.save(files[-1], ROWS)
     assert [s.name for s in spaces_of(files[:3])] == ["a/x", "b/x", "y"]
+    assert [s.facts["file"] for s in spaces_of(files[:3])] == ["a/x.npy", "b/x.npy", "y.npy"]
     assert [s.name for s in spaces_of(files)] == [f"{tmp_path.name}/a/x", "b/x", "y", "d/a/x"]
 
 
 def test_files_of_one_stem_in_one_folder_keep_their_suffix(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", ROWS)
     np.savez(tmp_path / "x.npz", p=ROWS, q=ROWS)
-    names = [space.name for space in spaces_of([tmp_path / "x.npy", tmp_path / "x.npz"])]
-    assert names == ["x.npy", "x.npz:p", "x.npz:q"]
+    spaces = spaces_of([tmp_path / "x.npy", tmp_path / "x.npz"])
+    assert [space.facts["file"] for space in spaces] == ["x.npy", "x.npz", "x.npz"]
+    assert [space.name for space in spaces] == ["x.npy", "x.npz:p", "x.npz:q"]
 
 
 def test_a_file_given_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
