@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from cospace.compare import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison import Cell, Comparison, MeasureFacts, SpaceFacts
 from cospace.errors import InputError, MissingDependencyError, UnknownNameError
 from cospace.result import Result, plain
 
