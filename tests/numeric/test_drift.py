@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -447,3 +448,46 @@ def test_plot_without_matplotlib_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match="A figure needs matplotlib"):
         example().plot()
+
+
+# a real model
+
+
+@pytest.mark.weights
+def test_minilm_with_weights_rounded_to_eight_bits(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    from cospace.corpus import Corpus
+    from cospace.extraction import extract
+    from cospace.models.hf import load_model
+    from cospace.models.weights import resolve_weights
+
+    folder = tmp_path / "minilm-int8"
+    shutil.copytree(resolve_weights("minilm").folder, folder)
+    tensors = load_file(folder / "model.safetensors")
+    for name, weight in tensors.items():
+        if weight.ndim == 2 and weight.dtype.kind == "f":
+            step = np.maximum(np.abs(weight).max(axis=1, keepdims=True), 1e-12) / 127
+            tensors[name] = (np.round(weight / step) * step).astype(weight.dtype)
+    (folder / "model.safetensors").unlink()
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+    corpus = Corpus.packaged("plain").take(range(0, 480, 4))
+    models = [load_model("minilm"), load_model(folder, name="minilm-int8")]
+    sites = ["embed", "block.2", "last"]
+    store = extract(
+        models, corpus, sites=sites, pooling="mean", store=tmp_path / "store", progress=False
+    )
+    texts = dict(zip(corpus.ids, corpus.texts, strict=True))
+    result = measure_drift(store.spaces("minilm"), store.spaces("minilm-int8"), texts=texts)
+    assert (result.before, result.after) == ("minilm", "minilm-int8")
+    assert [site.site for site in result.sites] == ["embed", "block.2", "block.5"]
+    for site in result.sites:
+        assert not site.identical
+        assert 0.01 < site.error.value < 0.06
+        assert 0.002 < site.residual.value < 0.03
+        assert 0.9 < site.retention.value < 1.0
+        assert site.cka.value > 0.999
+        assert site.r2_forward.value == pytest.approx(site.r2_forward.unchanged, abs=0.01)
+    assert len(result.moved) == 10
+    assert all(moved.text == texts[moved.id] for moved in result.moved)
