@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from cospace._arrays import Array, as_rows, double, to_numpy
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
@@ -81,7 +80,7 @@ def rsa_relation(rows: Array, comparator: str = "spearman") -> Relation:
     if np.ptp(entries) <= TIE:
         raise UndefinedMeasureError("All rows relate alike: there is nothing to compare.")
     if comparator == "spearman":
-        entries = rankdata(_levels(entries))
+        entries = _ranks(entries)
     entries = entries - entries.mean()
     matrix = np.zeros((n, n))
     matrix[above] = entries
@@ -145,12 +144,14 @@ def neighbor_relation(rows: Array, k: int = 10) -> Relation:
     return Relation.directed(Neighbors.of(rows, k).adjacency())
 
 
-def _levels(entries: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Number the distinct values upwards; what differs by rounding alone, as with repeated rows, is one."""
+def _ranks(entries: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Average ranks; what differs by rounding alone, as with repeated rows, is tied."""
     order = np.argsort(entries)
-    level = np.empty(len(entries), dtype=np.int64)
-    level[order] = np.concatenate([[0], np.cumsum(np.diff(entries[order]) > TIE)])
-    return level
+    level = np.concatenate([[0], np.cumsum(np.diff(entries[order]) > TIE)])
+    size = np.bincount(level)
+    ranks = np.empty(len(entries))
+    ranks[order] = (np.cumsum(size) - (size - 1) / 2)[level]
+    return ranks
 
 
 def _pair(x: Array, y: Array) -> tuple[Array, Array]:
