@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cospace import errors, measures
-    from cospace.compare import Cell, Comparison, compare
+    from cospace.comparison import Cell, Comparison, compare
     from cospace.corpus import Corpus
     from cospace.drift import Drift, measure_drift
     from cospace.extraction import extract
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "Cell": "compare",
-    "Comparison": "compare",
+    "Cell": "comparison",
+    "Comparison": "comparison",
     "Corpus": "corpus",
     "Drift": "drift",
     "Factor": "summaries",
@@ -45,7 +45,7 @@ _HOME = {
     "Store": "store",
     "TokenPolicy": "models.base",
     "align_rows": "space",
-    "compare": "compare",
+    "compare": "comparison",
     "extract": "extraction",
     "load_model": "models.hf",
     "measure_drift": "drift",

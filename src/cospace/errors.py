@@ -55,7 +55,10 @@ class UnknownNameError(CospaceError, LookupError):
     def among(cls, name: str, known: Iterable[str], what: str) -> UnknownNameError:
         """Build the error for ``name``, suggesting the nearest of ``known``."""
         names = sorted(known)
-        near = get_close_matches(name, names, n=3, cutoff=0.5)
+        folded = {each.casefold(): each for each in names}
+        near = [
+            folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+        ]
         hint = (
             f"Did you mean {' or '.join(map(repr, near))}?"
             if near

@@ -7,7 +7,7 @@ import math
 import random
 from typing import Any
 
-from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
 
 HOSTILE = "</script><script>alert(1)</script>\"'&<b>"
 

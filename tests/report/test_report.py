@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from cospace.compare import compare
+from cospace.comparison import compare
 from cospace.errors import InputError
 from cospace.report import build, render, write_report
 from cospace.result import Result

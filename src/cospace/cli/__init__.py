@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from cospace.cli.compare import compare
@@ -19,6 +18,9 @@ from cospace.cli.report import report
 from cospace.errors import CospaceError
 
 __all__ = ["main"]
+
+# typer carries its own copy of click in some versions; its exceptions are reached through typer.
+UsageError: type[typer.BadParameter] = typer.BadParameter.__bases__[0]  # type: ignore[assignment]
 
 app = typer.Typer(
     name="cospace",
@@ -40,13 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a mistake of input is one line on standard error and exit code 2."""
     try:
         sys.exit(app(arguments, standalone_mode=False) or 0)
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.ClickException as error:
+    except UsageError as error:
         _fail(f"{error.format_message()} See 'cospace {_command(arguments)}--help'.")
     except CospaceError as error:
         _fail(str(error))
-    except (KeyboardInterrupt, click.Abort) as stop:
+    except (KeyboardInterrupt, typer.Abort) as stop:
         _fail(str(stop) or "Interrupted.", code=130)
     except BrokenPipeError:
         # The reader of our output went away: nothing to say, and no one to say it to.

@@ -27,7 +27,7 @@ from cospace.cli.inputs import (
     split,
 )
 from cospace.cli.tables import print_comparison, print_drift
-from cospace.compare import compare as compare_spaces
+from cospace.comparison import compare as compare_spaces
 from cospace.errors import InputError
 from cospace.measures import CATALOGUE, find
 from cospace.models.base import TokenPolicy
@@ -145,7 +145,7 @@ def compare(
 def _drift(
     inputs: Inputs, k: int, seed: int, report: Path | None, save: Path | None, *, json: bool
 ) -> None:
-    from cospace.compare.plan import model_of
+    from cospace.comparison.plan import model_of
     from cospace.drift import measure_drift
 
     models = list(dict.fromkeys(map(model_of, inputs.spaces)))

@@ -10,7 +10,7 @@ import typer
 
 from cospace.cli.console import progress_bar, say
 from cospace.cli.inputs import Reading, spaces_of
-from cospace.compare import Comparison, compare
+from cospace.comparison import Comparison, compare
 from cospace.errors import CospaceError, InputError
 from cospace.space import Space
 

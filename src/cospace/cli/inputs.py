@@ -17,7 +17,7 @@ from cospace.models.cache import cache_folder
 from cospace.space import Space
 from cospace.store import Store, is_store, open_store
 
-__all__ = ["Inputs", "Reading", "split", "spaces_of", "texts_of"]
+__all__ = ["Inputs", "Reading", "spaces_of", "split", "texts_of"]
 
 ARRAYS = (".npy", ".npz", ".safetensors", ".parquet")
 
@@ -69,7 +69,7 @@ class Reading:
     """Poolings, separated by commas."""
     store: Path | None = None
     """Folder of activations."""
-    policy: TokenPolicy = TokenPolicy()
+    policy: TokenPolicy = field(default_factory=TokenPolicy)
     """Which tokens take part."""
     dtype: str = "float32"
     """Number type."""
@@ -108,8 +108,6 @@ def spaces_of(references: Sequence[str], how: Reading) -> Inputs:
     InputError
         For a mixture, or a reference that is named twice.
     """
-    from cospace.spacefile import read_spaces, spaces_of_files
-
     files = [Path(r) for r in references if Path(r).suffix in ARRAYS]
     if files:
         if len(files) < len(references):
@@ -117,8 +115,9 @@ def spaces_of(references: Sequence[str], how: Reading) -> Inputs:
             raise InputError(
                 f"{other!r} is no array file, {str(files[0])!r} is one: compare arrays with arrays, models with models."
             )
-        found = read_spaces(files[0]) if len(files) == 1 else spaces_of_files(files)
-        return Inputs(found, {"files": [str(f) for f in files]})
+        from cospace import spacefile
+
+        return Inputs(spacefile.spaces_of(files), {"files": [str(f) for f in files]})
     if len(references) == 1 and is_store(Path(references[0])):
         store = open_store(references[0])
         asked = split(how.sites)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.padding import Padding
 
-from cospace.compare import facts_of
+from cospace.comparison import facts_of
 from cospace.measures import CATALOGUE, DEFAULT
 from cospace.result import plain
 
@@ -24,20 +24,17 @@ def measures(
     if json:
         sys.stdout.write(_json.dumps([plain(facts_of(m)) for m in CATALOGUE]) + "\n")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0))
-    for heading in ("name", "kind", "range", "same", "symmetric", "unchanged by", "meaning"):
-        table.add_column(heading)
+    console = Console(highlight=False)
     for m in CATALOGUE:
         low, high = ("…" if b is None else f"{b:.4g}" for b in m.bounds)
-        table.add_row(
-            f"{m.name}{' *' if m.name in DEFAULT else ''}",
-            m.kind,
-            f"{low} to {high}",
-            f"{m.identical:g}",
-            "yes" if m.symmetric else "no",
-            ", ".join(sorted(m.invariant_to)),
-            f"{m.summary} [{m.reference}]",
-        )
-    console = Console(highlight=False)
-    console.print(table, markup=False)
-    console.print("* run when no measure is named")
+        console.print(f"{m.name}{' *' if m.name in DEFAULT else ''}", style="bold", markup=False)
+        for line in (
+            m.summary,
+            f"{m.kind} from {low} to {high}, {m.identical:g} for identical spaces, "
+            f"{'symmetric' if m.symmetric else 'source -> target'}, "
+            f"{'held out' if m.held_out else 'in-sample'}",
+            f"unchanged by {', '.join(sorted(m.invariant_to))}",
+            f"cost {m.cost}; {m.reference}",
+        ):
+            console.print(Padding(line, (0, 0, 0, 4)), markup=False)
+    console.print("\n* run when no measure is named")

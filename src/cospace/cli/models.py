@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.padding import Padding
 
 from cospace.models.cache import readable_size
 from cospace.models.packaged import packaged_models
@@ -26,21 +26,21 @@ def models(
         rows = [{f: getattr(m, f) for f in fields} | {"bytes": m.size} for m in known]
         sys.stdout.write(_json.dumps(rows) + "\n")
         return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("name", "model", "download", "licence", "weights", "cached"):
-        table.add_column(heading, justify="right" if heading == "download" else "left")
-    for model in known:
-        terms = f" (accept with --accept {model.terms.lower().split()[0]})" if model.terms else ""
-        table.add_row(
-            model.name,
-            model.title,
-            readable_size(model.size),
-            model.licence + terms,
-            model.quantisation or "as published",
-            "yes" if model.cached else "no",
-        )
     console = Console(highlight=False)
-    console.print(table)
+    for model in known:
+        console.print(f"{model.name}", style="bold", end="")
+        console.print(
+            f"   {readable_size(model.size)}, {'cached' if model.cached else 'not fetched yet'}"
+        )
+        console.print(Padding(f"{model.title}; {model.licence}", (0, 0, 0, 4)))
+        if model.quantisation:
+            console.print(
+                Padding(f"{model.quantisation}: not the original checkpoint", (0, 0, 0, 4))
+            )
+        if model.terms:
+            console.print(
+                Padding(f"fetched when you accept its terms: --accept {model.name}", (0, 0, 0, 4))
+            )
     console.print(
         "\nAlso understood: a folder, a GGUF file, or a hub id such as org/name@revision."
     )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cospace.cli.console import check_writable, say
-from cospace.compare import Comparison
+from cospace.comparison import Comparison
 from cospace.errors import InputError
 from cospace.result import Result
 

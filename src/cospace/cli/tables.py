@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from cospace.compare import Cell, Comparison, MeasureFacts
+from cospace.comparison import Cell, Comparison, MeasureFacts
 from cospace.report.findings import best_pairs, reading
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from cospace._arrays import Array, double, to_numpy
 from cospace.measures.base import Measure
 from cospace.measures.held_out import Folds, heldout_r2, heldout_r2_of
 from cospace.measures.relational import (
@@ -45,10 +44,6 @@ _LINEAR = frozenset({"translation", "invertible"})
 
 def _on_overlap(function: Callable[[Overlap], float]) -> Callable[[Factor, Factor], float]:
     return lambda source, target: function(Overlap.of(source, target))
-
-
-def _folds(rows: Array) -> Folds:
-    return Folds(to_numpy(double(rows)))
 
 
 CATALOGUE: tuple[Measure, ...] = (
@@ -179,7 +174,7 @@ CATALOGUE: tuple[Measure, ...] = (
         reference="Golub, Heath & Wahba 1979 for the penalty",
         cost="5 n d² a space, 5 n d² a pair",
         needs="folds",
-        summarise=_folds,
+        summarise=Folds.of,
         score=heldout_r2_of,
         decomposes=True,
         held_out=True,

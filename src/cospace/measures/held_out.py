@@ -109,6 +109,13 @@ class Folds:
                 f"{self.folds} folds of {len(self.rows)} rows: at least {2 * self.folds} rows are needed."
             )
 
+    @classmethod
+    def of(cls, rows: Array, folds: int = FOLDS) -> Folds:
+        """Fold the rows and fit every source map now, so that pairs can share them."""
+        made = cls(to_numpy(double(rows)), folds)
+        made.fits  # noqa: B018  made once, here
+        return made
+
     def permuted(self, order: Order) -> Folds:
         """The same rows in another order, in the same folds by position."""
         return Folds(self.rows[order], self.folds)

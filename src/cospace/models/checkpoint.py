@@ -16,7 +16,7 @@ from cospace.models.base import ModelFacts
 from cospace.models.batching import listed
 from cospace.models.sites import find_layout
 
-__all__ = ["describe", "from_folder", "number_type", "quiet", "where_to_run"]
+__all__ = ["describe", "first_line", "from_folder", "number_type", "quiet", "where_to_run"]
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 """Number types that a forward pass can be run in."""
@@ -74,6 +74,19 @@ def describe(model: Any, *, reference: str, name: str, weights_hash: str) -> Mod
     )
 
 
+def first_line(error: BaseException) -> str:
+    """Shorten an error of another library to the first line of its message.
+
+    Examples
+    --------
+    >>> first_line(ValueError("no such file\\nhint: look elsewhere"))
+    'no such file'
+    >>> first_line(MemoryError())
+    'MemoryError'
+    """
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
 def number_type(name: str) -> Any:
     """Look up the torch type of a name."""
     if name not in DTYPES:
@@ -109,10 +122,9 @@ def from_folder(
             folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise AcquisitionError(
-            f"{reference}: transformers cannot read the model in {folder}: {reason} Expected a "
-            "folder with config.json, tokenizer files and weights in safetensors."
+            f"{reference}: transformers cannot read the model in {folder}: {first_line(error)} "
+            "Expected a folder with config.json, tokenizer files and weights in safetensors."
         ) from error
     run = {id(parameter) for parameter in find_layout(model).model.parameters()}
     absent = sorted(

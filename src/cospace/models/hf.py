@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cospace.errors import (
+    CospaceError,
     ExtractionError,
     InputError,
     MissingDependencyError,
@@ -35,7 +36,14 @@ try:
 except ImportError as missing:
     raise MissingDependencyError.needs(str(missing.name), "Reading a model", "models") from missing
 
-from cospace.models.checkpoint import describe, from_folder, number_type, quiet, where_to_run
+from cospace.models.checkpoint import (
+    describe,
+    first_line,
+    from_folder,
+    number_type,
+    quiet,
+    where_to_run,
+)
 from cospace.models.pooling import TokenMasks, pool, to_rows, unusable
 from cospace.models.reader import Reader, padding_is_harmless
 from cospace.models.sites import find_layout
@@ -90,9 +98,23 @@ class HFModel:
         self._max_tokens = min(known, default=None)
         self._most_tokens: int | None = None
         with quiet(), torch.inference_mode():
-            self._same_length = not padding_is_harmless(
-                self._reader, side=padding, most_tokens=self._max_tokens
+            self._same_length = not self._padding_is_harmless()
+
+    def _padding_is_harmless(self) -> bool:
+        try:
+            return padding_is_harmless(
+                self._reader, side=self._padding, most_tokens=self._max_tokens
             )
+        except CospaceError:
+            raise
+        # Whatever an architecture that wants other input than text raises: it means the same.
+        except Exception as error:
+            raise ExtractionError(
+                f"{self._facts.name}: a {type(self._reader.model).__name__} could not be run on two "
+                f"short texts: {first_line(error)} Expected a model that takes token ids and a "
+                "mask; read it through an object of your own that has the methods of "
+                "LanguageModel."
+            ) from error
 
     @property
     def facts(self) -> ModelFacts:

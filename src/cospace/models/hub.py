@@ -94,7 +94,7 @@ def snapshot(repository: str, revision: str | None, *, progress: bool) -> tuple[
         ) from error
     except LocalEntryNotFoundError as error:
         raise HubUnreachableError(
-            f"The hub was not reached, and {wanted!r} is not in its cache"
+            f"The hub gave no answer, and {wanted!r} is not in its cache"
         ) from error
     except OSError as error:
         reason = error.strerror or str(error).splitlines()[0]
@@ -104,7 +104,7 @@ def snapshot(repository: str, revision: str | None, *, progress: bool) -> tuple[
     except Exception as error:  # the client's HTTP library, and its errors, change with its release
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise HubUnreachableError(
-            f"The hub was not reached ({first}), and {wanted!r} is not in its cache"
+            f"The hub gave no answer ({first}), and {wanted!r} is not in its cache"
         ) from error
     return Path(folder), Path(folder).name
 

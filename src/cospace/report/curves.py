@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
 from cospace.report.findings import reading
 from cospace.report.words import number, p_text, plus_minus, span
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cospace.compare.result import Comparison, SpaceFacts
+from cospace.comparison.result import Comparison, SpaceFacts
 from cospace.report.words import count, number
 from cospace.result import plain
 

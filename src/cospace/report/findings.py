@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
 from cospace.report.words import count, joined, number, p_text, plus_minus, shortened, span
 
 __all__ = [

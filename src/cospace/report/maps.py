@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
 from cospace.report.findings import label, reading
 from cospace.report.scale import difference_scale, measure_scale, p_scale
 from cospace.report.words import count, number

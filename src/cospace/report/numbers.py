@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
 from cospace.report.findings import Best, reading
 from cospace.report.scale import measure_scale
 from cospace.report.words import count, joined, number, p_text, plus_minus, span

@@ -19,6 +19,7 @@ __all__ = [
     "RunWriter",
     "Store",
     "Work",
+    "is_store",
     "library_versions",
     "open_store",
     "open_writer",

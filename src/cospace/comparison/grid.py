@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace._arrays import to_numpy
-from cospace.compare.pairwise import Pairwise, Scored
-from cospace.compare.plan import Plan, model_of, plan_measure
-from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
-from cospace.compare.stack import Stack
+from cospace._threads import each
+from cospace.comparison.pairwise import Pairwise, Scored
+from cospace.comparison.plan import Plan, model_of, plan_measure
+from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison.stack import Stack
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.linalg import RTOL, centred, numerical_rank, singular_values
 from cospace.measures import CATALOGUE, DEFAULT, Measure, find
@@ -123,7 +124,7 @@ def compare(
         for m in chosen
     ]
     ticker = _Ticker(progress, plans, found, len(shuffles), len(weights))
-    facts = [_facts(space, ticker) for space in found]
+    facts = each(_facts, found, ticker)
     full, narrow = Pairwise(found), dict[int, Pairwise]()
     cells: list[Cell] = []
     for at, plan in enumerate(plans):
@@ -206,7 +207,10 @@ class _Ticker:
         self.done = 0
         self.what = "ranks of the spaces"
         self.total = len(spaces) + sum(
-            len(spaces) + shuffles + samples if plan.stacked else len(plan.pairs) for plan in plans
+            len(spaces) + shuffles + samples
+            if plan.stacked
+            else len(plan.pairs) // (2 if plan.measure.symmetric else 1)
+            for plan in plans
         )
 
     def begin(self, what: str) -> None:
@@ -218,11 +222,10 @@ class _Ticker:
             self.progress(self.what, self.done, self.total)
 
 
-def _facts(space: Space, tick: Callable[[], None]) -> SpaceFacts:
+def _facts(space: Space) -> SpaceFacts:
     x = to_numpy(centred(space.rows))
     s = singular_values(np.linalg.qr(x, mode="r") if x.shape[0] > 2 * x.shape[1] else x)
     variance = float(np.sum(s**2))
-    tick()
     facts = dict(space.facts)
     return SpaceFacts(
         name=space.name,
@@ -246,7 +249,7 @@ def _leading(spaces: list[Space], k: int) -> Pairwise:
         raise UndefinedMeasureError(
             f"{spaces[0].n} rows are too few for principal components: at least 10 are needed."
         )
-    return Pairwise([space.reduce(min(k, space.n, space.width)) for space in spaces])
+    return Pairwise(each(lambda space: space.reduce(min(k, space.n, space.width)), spaces))
 
 
 def _stacked(

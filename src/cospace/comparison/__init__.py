@@ -1,6 +1,6 @@
 """Spaces x measures -> Comparison: everything about one space once, then every pair."""
 
-from cospace.compare.grid import compare, facts_of
-from cospace.compare.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison.grid import compare, facts_of
+from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
 
 __all__ = ["Cell", "Comparison", "MeasureFacts", "SpaceFacts", "compare", "facts_of"]

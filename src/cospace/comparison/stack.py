@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cospace._threads import each
 from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
 from cospace.space import Space
 from cospace.stats import Permutations, Weights
-from cospace.summaries import Relation
+from cospace.summaries import Order, Relation
 
 __all__ = ["Stack"]
 
@@ -46,16 +47,16 @@ class Stack:
         """
         relation = measure.relation
         assert relation is not None  # noqa: S101  a plan stacks only measures that have one
-        found: list[Relation | None] = []
-        reasons: list[str | None] = []
-        for space in spaces:
+
+        def relate(space: Space) -> tuple[Relation | None, str | None]:
             try:
-                found.append(relation(space.rows))
-                reasons.append(None)
+                return relation(space.rows), None
             except UndefinedMeasureError as error:
-                found.append(None)
-                reasons.append(str(error))
-            progress()
+                return None, str(error)
+
+        related = each(relate, spaces, progress)
+        found = [r for r, _ in related]
+        reasons = [reason for _, reason in related]
         first = next((r for r in found if r is not None), None)
         if first is None:
             raise UndefinedMeasureError(str(reasons[0]))
@@ -73,14 +74,16 @@ class Stack:
         """Inner products with every target shuffled, shape (shuffles, spaces, spaces)."""
         single = self.columns.astype(np.float32)
         count = single.shape[1]
-        draws = np.zeros((len(shuffles), count, count))
-        for draw, order in enumerate(shuffles.orders):
+
+        def shuffled(order: Order) -> Floats:
             entries = Relation.entries(order, self.first.form)
+            total = np.zeros((count, count))
             for start in range(0, len(single), _LINES):
                 lines = slice(start, start + _LINES)
-                draws[draw] += single[lines].T @ single[entries[lines]]
-            progress()
-        return draws
+                total += single[lines].T @ single[entries[lines]]
+            return total
+
+        return np.asarray(each(shuffled, shuffles.orders, progress)).reshape(-1, count, count)
 
     def bootstrap(self, weights: Weights, progress: Callable[[], None]) -> Floats:
         """Values in bootstrap samples of the rows, shape (samples, spaces, spaces).
@@ -91,14 +94,17 @@ class Stack:
         """
         single = self.columns.astype(np.float32)
         count = single.shape[1]
-        samples = np.zeros((len(weights), count, count))
-        for draw in range(len(weights)):
+
+        def sample(draw: int) -> Floats:
             roots = weights.roots(draw, self.first.form)
+            total = np.zeros((count, count))
             for start in range(0, len(single), _LINES):
                 lines = slice(start, start + _LINES)
                 block = single[lines] * roots[lines, None]
-                samples[draw] += block.T @ block
-            progress()
+                total += block.T @ block
+            return total
+
+        samples = np.asarray(each(sample, range(len(weights)), progress))
         own = np.sqrt(np.diagonal(samples, axis1=1, axis2=2))
         own = np.where(own > 0, own, np.nan)
         return np.asarray(samples / (own[:, :, None] * own[:, None, :]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cospace._arrays import to_numpy
+from cospace._threads import each
 from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
 from cospace.space import Space
@@ -43,22 +44,30 @@ class Pairwise:
     """(position, summarise) -> summary, or the error that it raised."""
 
     def summary(self, at: int, measure: Measure) -> Any:
-        """Summary of one space, made on first use.
+        """Summary of one space.
 
         Raises
         ------
         UndefinedMeasureError
             Again, each time, where the space has none.
         """
-        key = (at, measure.summarise)
-        if key not in self.kept:
+        kept = self.kept[at, measure.summarise]
+        if isinstance(kept, UndefinedMeasureError):
+            raise kept
+        return kept
+
+    def summarise(self, measure: Measure, at: Iterable[int]) -> None:
+        """Make the summaries that are not there yet."""
+
+        def make(i: int) -> Any:
             try:
-                self.kept[key] = measure.summarise(to_numpy(self.spaces[at].rows))
+                return measure.summarise(to_numpy(self.spaces[i].rows))
             except UndefinedMeasureError as error:
-                self.kept[key] = error
-        if isinstance(self.kept[key], UndefinedMeasureError):
-            raise self.kept[key]
-        return self.kept[key]
+                return error
+
+        missing = [i for i in at if (i, measure.summarise) not in self.kept]
+        for i, kept in zip(missing, each(make, missing), strict=True):
+            self.kept[i, measure.summarise] = kept
 
     def forget(self, measure: Measure) -> None:
         """Drop the summaries that ``measure`` made."""
@@ -74,15 +83,14 @@ class Pairwise:
         progress: Callable[[], None],
     ) -> dict[tuple[int, int], Scored]:
         """Value and null of every pair; a symmetric measure computes one of two mirrored pairs."""
-        scored: dict[tuple[int, int], Scored] = {}
-        for i, j in pairs:
-            scored[i, j] = (
-                scored[j, i]
-                if measure.symmetric and (j, i) in scored
-                else self._pair(measure, i, j, shuffles)
-            )
-            progress()
-        return scored
+        asked = list(dict.fromkeys(pairs))
+        self.summarise(measure, dict.fromkeys(i for pair in asked for i in pair))
+        once = [
+            (i, j) for i, j in asked if not (measure.symmetric and i > j and (j, i) in set(asked))
+        ]
+        made = each(lambda pair: self._pair(measure, *pair, shuffles), once, progress)
+        scored = dict(zip(once, made, strict=True))
+        return {(i, j): scored[(i, j) if (i, j) in scored else (j, i)] for i, j in asked}
 
     def _pair(self, measure: Measure, i: int, j: int, shuffles: Permutations) -> Scored:
         try:
