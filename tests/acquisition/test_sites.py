@@ -141,6 +141,20 @@ def test_mask_lies_on_the_batch_axis(read_model):
         read_model("xlnet")
 
 
+def test_model_that_wants_pictures_gives_a_traceback(read_model, tiny_model):
+    model = tiny_model("llama")
+
+    def forward(pixel_values=None, **_):
+        raise ValueError("You have to specify pixel_values\nand more")
+
+    model.forward = forward
+    with pytest.raises(ExtractionError) as caught:
+        read_model(model)
+    message = str(caught.value)
+    assert "a LlamaModel could not be run on two short texts: You have to specify pixel" in message
+    assert "\n" not in message
+
+
 def test_norm_with_another_name_is_missed_silently(read_model, tiny_model):
     model = tiny_model("llama")
     norm = model.norm

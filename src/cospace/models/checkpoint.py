@@ -75,11 +75,11 @@ def describe(model: Any, *, reference: str, name: str, weights_hash: str) -> Mod
 
 
 def first_line(error: BaseException) -> str:
-    """Shorten an error of another library to the first line of its message.
+    r"""Shorten an error of another library to the first line of its message.
 
     Examples
     --------
-    >>> first_line(ValueError("no such file\\nhint: look elsewhere"))
+    >>> first_line(ValueError("no such file\nhint: look elsewhere"))
     'no such file'
     >>> first_line(MemoryError())
     'MemoryError'
