@@ -423,6 +423,15 @@ def test_repeated_rows_are_chosen_alike_in_every_space():
             assert mutual_knn(x, y, k=k) == 1.0
 
 
+def test_equally_near_rows_are_chosen_alike_whatever_the_rounding():
+    rng = np.random.default_rng(18)
+    x = np.repeat(X[:20], 4, axis=0)
+    expected = Neighbors.of(x, 5).index
+    for _ in range(5):
+        same_directions = x * rng.uniform(0.1, 10, size=(80, 1))
+        np.testing.assert_array_equal(Neighbors.of(same_directions, 5).index, expected)
+
+
 def test_ties_of_rsa_are_ties_whatever_the_rounding():
     """Fault: ranks of dissimilarities that differ in the last bit only."""
     x, y = np.repeat(X[:20], 4, axis=0), np.repeat(Y[:20], 4, axis=0)
