@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cospace._arrays import double, to_numpy
 from cospace.drift.result import Figure
 from cospace.errors import UndefinedMeasureError
-from cospace.linalg import norm, singular_values
+from cospace.linalg import norm, singular_values, thin_svd
 from cospace.measures import debiased_cka
 from cospace.measures.held_out import Folds, heldout_r2_of
 from cospace.space import Space
@@ -137,23 +137,23 @@ def _residuals(
 def _aligned(source: Factor, target: Factor) -> _Residual:
     """Distances that the best rotation and scale leave, relative to the centred rows before.
 
-    In the principal axes of both, with core = P D R^T, the rotated rows are compared as U_x S_x P
-    and s U_y S_y R, the narrower padded with zeros; s = trace D / ||Y||^2.
+    In the principal axes of both, the narrower padded with zeros, X^T Y = P D R^T; the rotated rows
+    are compared as X P and s Y R with s = trace D / ||Y||^2.
     """
-    p, d, rt = np.linalg.svd(Overlap.of(source, target).weighted_core)
-    x, y = (source.u * source.s) @ p, (target.u * target.s) @ rt.T
+    width = max(len(source.s), len(target.s))
+    x, y = (_padded(f.u * f.s, width) for f in (source, target))
+    p, d, r = thin_svd(x.T @ y)
     scale = float(d.sum()) / float(target.s @ target.s)
-    shared = min(x.shape[1], y.shape[1])
-    square = (
-        np.sum((x[:, :shared] - scale * y[:, :shared]) ** 2, axis=1)
-        + np.sum(x[:, shared:] ** 2, axis=1)
-        + np.sum((scale * y[:, shared:]) ** 2, axis=1)
-    )
+    square = np.sum((x @ p - scale * (y @ r)) ** 2, axis=1)
     size = np.sum(x**2, axis=1)
     # A text at the centre has no length of its own to be measured by: the mean length stands in.
     least = 1e-12 * float(size.mean())
     by_text = np.sqrt(square / np.where(size > least, size, size.mean()))
     return _Residual(float(np.sqrt(square.sum() / size.sum())), by_text)
+
+
+def _padded(x: Floats, width: int) -> Floats:
+    return np.pad(x, ((0, 0), (0, width - x.shape[1])))
 
 
 def _predictions(x: Floats, y: Floats, figures: dict[str, Figure], shuffles: Permutations) -> None:
