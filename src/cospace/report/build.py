@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 from cospace.comparison.result import Comparison, SpaceFacts
+from cospace.drift.result import Drift
 from cospace.errors import InputError
 from cospace.report.curves import depth_panels, leading_panel
+from cospace.report.drift import drift_page
 from cospace.report.facts import data_of, models_section, repeat_section
 from cospace.report.findings import (
     Best,
@@ -43,8 +45,11 @@ def build(result: Result) -> dict[str, Any]:
     """
     if isinstance(result, Comparison):
         return _comparison(result)
+    if isinstance(result, Drift):
+        return drift_page(result)
     raise InputError(
-        f"A report shows a comparison; got {type(result).__name__}. Pass what cospace.compare returns."
+        f"A report shows a comparison or a drift; got {type(result).__name__}. "
+        "Pass what cospace.compare or cospace.measure_drift returns."
     )
 
 

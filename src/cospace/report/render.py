@@ -44,7 +44,7 @@ def write_report(result: Result, path: str | Path) -> Path:
     Parameters
     ----------
     result
-        A comparison.
+        A comparison or a drift.
     path
         The HTML file; its folder must exist.
 
