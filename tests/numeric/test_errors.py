@@ -97,7 +97,7 @@ def test_rows_that_are_not_finite(measure):
             "RSA needs at least 3 rows (3 dissimilarities), got 2.",
         ),
         (
-            lambda: rsa(np.vstack([X, np.full((1, 4), 0.1)]), np.vstack([X, X[:1]])),
+            lambda: rsa(np.vstack([X[:, :3], np.full((1, 3), 0.1)]), np.vstack([X, X[:1]])),
             UndefinedMeasureError,
             "Row 30 has all coordinates equal: it has no correlation with others.",
         ),

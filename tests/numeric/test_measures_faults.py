@@ -96,6 +96,15 @@ def test_a_self_hsic_that_is_not_positive_is_explained(rows):
             debiased_cka(x, y)
 
 
+def test_what_rounding_leaves_of_a_self_hsic_is_not_compared():
+    rng = np.random.default_rng(19)
+    for _ in range(30):
+        rows = np.tile(rng.normal(size=3), (40, 1))
+        rows[7] = rng.normal(size=3)
+        with pytest.raises(UndefinedMeasureError, match="with itself is not positive"):
+            debiased_cka(rows, X[:40, :3])
+
+
 @pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, 1e9])
 @ALL
 def test_constant_rows_are_refused(measure, value):
@@ -368,6 +377,15 @@ def test_small_distances_keep_their_digits(epsilon):
     expected = np.sqrt(2 - 2 / np.sqrt(1 + epsilon**2))
     expected = expected if epsilon > 1e-3 else epsilon  # to relative epsilon squared
     assert procrustes_distance(x, y) == pytest.approx(expected, rel=2e-6)
+
+
+def test_a_small_distance_to_a_wider_space():
+    wide = np.hstack([X, 0.02 * contrasts()[:, :1].repeat(2, axis=0)])
+    unit = [(a - a.mean(axis=0)) / np.linalg.norm(a - a.mean(axis=0)) for a in (X, wide)]
+    s = np.linalg.svd(unit[0].T @ unit[1], compute_uv=False).sum()
+    assert 1e-4 < np.sqrt(2 - 2 * s) < 0.02  # near enough to be computed from the residual
+    for pair_ in ((X, wide), (wide, X)):
+        assert procrustes_distance(*pair_) == pytest.approx(np.sqrt(2 - 2 * s), rel=1e-7)
 
 
 def test_distance_and_similarity_are_told_apart():
