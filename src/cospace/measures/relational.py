@@ -115,7 +115,7 @@ def mutual_knn(x: Array, y: Array, *, k: int = 10) -> float:
 
     References
     ----------
-    Huh et al. 2024, Eq. 11 of the appendix on mutual nearest neighbours.
+    Huh et al. 2024, appendix on mutual nearest neighbours.
 
     Examples
     --------
