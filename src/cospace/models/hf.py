@@ -63,7 +63,7 @@ class HFModel:
     first block, ``block.i`` what comes out of block i, and ``final_norm`` what comes out of the
     norm behind the last block. No head is run; of an encoder-decoder, the encoder is read.
 
-    Two small passes when the object is made measure what cannot be known from a name: whether
+    Three small passes when the object is made measure what cannot be known from a name: whether
     the states at the sites found are those that transformers itself returns, and whether padding
     leaves a text's states alone. Texts are padded on the right, with positions counted from the
     mask where the architecture takes them; a model whose states change by padding gets batches

@@ -103,8 +103,9 @@ class Reader:
 def padding_is_harmless(reader: Reader, *, side: Side, most_tokens: int | None) -> bool:
     """Whether the states of a padded text are those of the text alone, at every site.
 
-    Measured on two made-up texts. On the way the sites are compared with transformers' own
-    hidden states.
+    Measured on two made-up texts, and held against what company without padding changes: where
+    huge coordinates cancel, rounding alone can reach 1e-5 of a state's norm. On the way the sites
+    are compared with transformers' own hidden states.
 
     Raises
     ------
@@ -115,23 +116,31 @@ def padding_is_harmless(reader: Reader, *, side: Side, most_tokens: int | None) 
     ids = np.arange(1, length + 1, dtype=np.int64) * 7919 % reader.vocabulary
     long = Tokens(ids, np.zeros(length, np.bool_))
     short = Tokens(long.ids[length // 2 :], long.special[length // 2 :])
-    both, alone = (
+    padded, paired, alone = (
         pad(texts, policy=TokenPolicy(), side=side, fill=reader.fill)
-        for texts in ([long, short], [short])
+        for texts in ([long, short], [short, short], [short])
     )
-    padded: dict[str, Any] = {}
-    output = reader.read_beside(both, padded.__setitem__)
-    check_against(reader.layout, padded, output.hidden_states, output.last_hidden_state)
-    single: dict[str, Any] = {}
-    reader.read(alone, reader.layout.names, single.__setitem__)
-    tokens = torch.from_numpy(both.attended[1]).to(reader.device)
-    return all(_near(padded[name][1][tokens], single[name][0]) for name in reader.layout.names)
+    states: dict[str, Any] = {}
+    output = reader.read_beside(padded, states.__setitem__)
+    check_against(reader.layout, states, output.hidden_states, output.last_hidden_state)
+    expected: dict[str, Any] = {}
+    reader.read(alone, reader.layout.names, expected.__setitem__)
+    rounded: dict[str, Any] = {}
+    reader.read(paired, reader.layout.names, rounded.__setitem__)
+    tokens = torch.from_numpy(padded.attended[1]).to(reader.device)
+    padding, rounding = (
+        max(_change(found[name][1][kept], expected[name][0]) for name in reader.layout.names)
+        for found, kept in ((states, tokens), (rounded, slice(None)))
+    )
+    allowed = PADDING_TOLERANCE.get(expected[reader.layout.names[-1]].dtype, 5e-2)
+    return padding <= max(allowed, 10 * rounding)
 
 
-def _near(found: Any, expected: Any) -> bool:
-    tolerance = PADDING_TOLERANCE.get(expected.dtype, 5e-2)
-    change = (found.double() - expected.double()).norm(dim=-1)
-    return bool((change <= tolerance * expected.double().norm(dim=-1)).all())
+def _change(found: Any, expected: Any) -> float:
+    """Return the largest distance of two states, relative to the norm of the second."""
+    distance = (found.double() - expected.double()).norm(dim=-1)
+    norm = expected.double().norm(dim=-1)
+    return float((distance / norm.clamp_min(torch.finfo(torch.float64).tiny)).max())
 
 
 def _padding_index(model: Any) -> int | None:
