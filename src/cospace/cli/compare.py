@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cospace.cli.console import check_writable, command_line, print_json, progress_bar, say
+from cospace.cli.console import (
+    check_writable,
+    command_line,
+    print_json,
+    progress_bar,
+    say,
+    typed,
+)
 from cospace.cli.inputs import (
     Accept,
     BatchTokens,
+    Columns,
     Device,
     Dtype,
     Folder,
@@ -27,31 +36,45 @@ from cospace.cli.inputs import (
     split,
 )
 from cospace.cli.tables import print_comparison, print_drift
-from cospace.comparison import compare as compare_spaces
-from cospace.errors import InputError
-from cospace.measures import CATALOGUE, find
-from cospace.models.base import TokenPolicy
-from cospace.space import align_rows
+from cospace.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from cospace.comparison import Comparison
+    from cospace.drift import Drift
+    from cospace.measures import Measure
 
 __all__ = ["compare"]
 
+OUTPUT = "What comes out"
+DRIFT = "One model in two forms"
+SCALINGS = ("none", "unit", "standardize", "drop", "whiten")
+OF_COMPARISONS = (
+    "measures",
+    "permutations",
+    "permute_fits",
+    "within_groups",
+    "all_pairs",
+    "reduced",
+)
+
 
 def compare(
+    ctx: typer.Context,
     references: Annotated[
         list[str],
         typer.Argument(
-            metavar="A B ...",
-            help="Models (packaged name, folder, GGUF file, hub id), or array files (.npy, .npz, .safetensors, "
-            ".parquet), or one store.",
+            metavar="INPUT",
+            help="Models (packaged name, folder, GGUF file, hub id); or array files (.npy, .npz, "
+            ".safetensors, .parquet); or one store of activations.",
         ),
     ],
-    texts: Texts = "plain",
-    sites: Sites = "all",
-    pooling: Poolings = "mean",
     measures: Annotated[
-        str | None, typer.Option(help="Measures, separated by commas; see 'cospace measures'.")
+        str | None,
+        typer.Option(metavar="NAMES", help="By commas, out of 'cospace measures'."),
     ] = None,
-    permutations: Annotated[int, typer.Option(min=0, help="Shuffles for the null and p.")] = 199,
+    permutations: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Shuffles for the level by chance and p.")
+    ] = 199,
     permute_fits: Annotated[
         bool, typer.Option("--permute-fits", help="All shuffles also where each needs its own fit.")
     ] = False,
@@ -62,22 +85,45 @@ def compare(
         bool, typer.Option("--all-pairs", help="Every measure on every pair of sites.")
     ] = False,
     reduced: Annotated[
-        int | None, typer.Option(min=1, help="Compare this many leading principal components.")
+        int | None,
+        typer.Option(metavar="K", min=1, help="Compare K leading principal components."),
     ] = None,
     scale: Annotated[
-        str, typer.Option(help="none, unit, standardize, drop:k, whiten:a; done to every space.")
+        str,
+        typer.Option(
+            metavar="HOW", help="Of every space: none, unit, standardize, drop:k or whiten:a."
+        ),
     ] = "none",
     align: Annotated[
         bool, typer.Option("--align", help="Keep the ids that all spaces share.")
     ] = False,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of shuffles and samples.")] = 0,
     drift: Annotated[
-        bool, typer.Option("--drift", help="What changed between two forms of one model.")
+        bool,
+        typer.Option(
+            "--drift", help="What changed from A to B, text by text.", rich_help_panel=DRIFT
+        ),
     ] = False,
-    k: Annotated[int, typer.Option(min=1, help="Neighbours, for --drift.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of shuffles and samples.")] = 0,
-    report: Annotated[Path | None, typer.Option(help="Write a report to this HTML file.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Save the result to this JSON file.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    k: Annotated[
+        int, typer.Option("--k", metavar="N", min=1, help="Neighbours.", rich_help_panel=DRIFT)
+    ] = 10,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a report in HTML.", rich_help_panel=OUTPUT),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Save the result, for 'cospace report'.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)
+    ] = False,
+    texts: Texts = "plain",
+    columns: Columns = None,
+    sites: Sites = "all",
+    pooling: Poolings = "mean",
     store: Folder = None,
     special: Special = False,
     no_sink: NoSink = False,
@@ -89,73 +135,133 @@ def compare(
     trust_remote_code: Trust = False,
 ) -> None:
     """Compare models, or spaces that you have as arrays, each value beside its level by chance."""
-    check_writable(report)
-    check_writable(save)
-    chosen = [find(name, CATALOGUE) for name in split(measures)]
-    if drift and len(references) != 2:
-        raise InputError(f"--drift takes two forms of one model, got {len(references)} references.")
+    options = typed(ctx)
+    for path in (report, save):
+        check_writable(path, [*references, texts])
+    if report is not None and save is not None and report.resolve() == save.resolve():
+        raise InputError(f"--report and --save both name {report}: name two files.")
+    chosen = None if measures is None else _measures(measures)
+    _check_scale(scale)
+    _check_drift(references, options, drift=drift)
     inputs = spaces_of(
         references,
         Reading(
             texts=texts,
+            columns=columns or (),
             sites=sites,
             pooling=pooling,
             store=store,
-            policy=TokenPolicy(special=special, sink=not no_sink, truncate=truncate),
+            special=special,
+            no_sink=no_sink,
+            truncate=truncate,
             dtype=dtype,
             device=device,
             batch_tokens=batch_tokens,
             accept=accept or (),
             trust_remote_code=trust_remote_code,
+            groups=within_groups,
+            typed=options,
         ),
     )
-    spaces = align_rows(inputs.spaces) if align else inputs.spaces
-    if align and spaces[0].n < max(space.n for space in inputs.spaces):
-        say(f"aligned: {spaces[0].n} shared ids kept")
-    spaces = [space.scale(scale) for space in spaces]
-    if drift:
-        _drift(Inputs(spaces, inputs.provenance, inputs.corpus), k, seed, report, save, json=json)
+    inputs = _prepared(inputs, scale, align=align)
+    result: Comparison | Drift
+    try:
+        with progress_bar() as progress:
+            if drift:
+                result = _drift(inputs, k, seed, progress)
+            else:
+                from cospace.comparison import compare as compare_spaces
+
+                result = compare_spaces(
+                    inputs.spaces,
+                    chosen,
+                    permutations=permutations,
+                    pairs="all" if all_pairs else "auto",
+                    reduced=reduced,
+                    within=within_groups,
+                    permute_fits=permute_fits,
+                    rng=seed,
+                    progress=progress,
+                )
+    except KeyboardInterrupt:
+        kept = "" if inputs.corpus is None else " Activations are kept: the same command uses them."
+        raise KeyboardInterrupt(f"Stopped while comparing, nothing was written.{kept}") from None
+    result = result.with_provenance(command=command_line(ctx), **inputs.provenance)
+    try:
+        _write(result, save, report)
+    finally:
+        # A file that cannot be written must not cost the result.
+        whole = _print(result, json=json)
+    if not (whole or json or save or report):
+        say("Every pair of sites: --report out.html to look at, --save out.json or --json to use.")
+
+
+def _measures(names: str) -> list[Measure | str]:
+    from cospace.measures import CATALOGUE, find
+
+    chosen: list[Measure | str] = [find(name, CATALOGUE) for name in split(names)]
+    if not chosen:
+        raise InputError("--measures names nothing: see 'cospace measures', or leave it out.")
+    if len(set(split(names))) < len(chosen):
+        raise InputError("--measures names one twice: name each once.")
+    return chosen
+
+
+def _check_scale(how: str) -> None:
+    """Refuse an unknown word before anything is read; what it needs is checked on the rows."""
+    verb = how.partition(":")[0]
+    if verb not in SCALINGS:
+        raise UnknownNameError.among(verb, SCALINGS, "scaling")
+
+
+def _check_drift(references: Sequence[str], options: dict[str, str], *, drift: bool) -> None:
+    if not drift:
+        if "k" in options:
+            raise InputError("--k is for --drift: add --drift, or leave it out.")
         return
-    with progress_bar() as progress:
-        result = compare_spaces(
-            spaces,
-            chosen or None,
-            permutations=permutations,
-            pairs="all" if all_pairs else "auto",
-            reduced=reduced,
-            within=within_groups,
-            permute_fits=permute_fits,
-            rng=seed,
-            progress=progress,
+    if len(references) > 2 or (len(references) == 1 and not Path(references[0]).is_dir()):
+        count = len(references)
+        what = "reference" if count == 1 else "references"
+        raise InputError(
+            f"--drift takes two forms of one model, got {count} {what}: name the form before, then "
+            "the form after."
         )
-    result = result.with_provenance(command=command_line(), **inputs.provenance)
-    if save is not None:
-        result.save(save)
-        say(f"saved: {save}")
-    if report is not None:
-        from cospace.report import write_report
-
-        say(f"report: {write_report(result, report)}")
-    if json:
-        print_json(result)
-    else:
-        print_comparison(result)
+    for name in OF_COMPARISONS:
+        if name in options:
+            raise InputError(f"{options[name]} has no part in --drift: leave it out.")
 
 
-def _drift(
-    inputs: Inputs, k: int, seed: int, report: Path | None, save: Path | None, *, json: bool
-) -> None:
-    from cospace.comparison.plan import model_of
+def _prepared(inputs: Inputs, scale: str, *, align: bool) -> Inputs:
+    from cospace.space import align_rows
+
+    spaces = inputs.spaces
+    if align:
+        spaces = align_rows(spaces)
+        if spaces[0].n < max(space.n for space in inputs.spaces):
+            say(f"aligned: {spaces[0].n:,} shared ids kept")
+    return Inputs([space.scale(scale) for space in spaces], inputs.provenance, inputs.corpus)
+
+
+def _drift(inputs: Inputs, k: int, seed: int, progress: Any) -> Drift:
     from cospace.drift import measure_drift
 
-    models = list(dict.fromkeys(map(model_of, inputs.spaces)))
-    if len(models) != 2:
-        raise InputError(f"--drift needs spaces of two models, found those of {len(models)}.")
-    before, after = ([s for s in inputs.spaces if model_of(s) == model] for model in models)
+    forms: dict[str, list[Any]] = {}
+    for space in inputs.spaces:
+        facts = space.facts
+        forms.setdefault(str(facts.get("model") or facts.get("file") or space.name), []).append(
+            space
+        )
+    if len(forms) != 2:
+        raise InputError(
+            f"--drift takes two forms of one model, and here are {len(forms)}: {', '.join(forms)}."
+        )
+    before, after = forms.values()
     corpus = inputs.corpus
     words = None if corpus is None else dict(zip(corpus.ids, corpus.texts, strict=True))
-    result = measure_drift(before, after, k=k, rng=seed, texts=words)
-    result = result.with_provenance(command=command_line(), **inputs.provenance)
+    return measure_drift(before, after, k=k, rng=seed, texts=words, progress=progress)
+
+
+def _write(result: Comparison | Drift, save: Path | None, report: Path | None) -> None:
     if save is not None:
         result.save(save)
         say(f"saved: {save}")
@@ -163,7 +269,16 @@ def _drift(
         from cospace.report import write_report
 
         say(f"report: {write_report(result, report)}")
+
+
+def _print(result: Comparison | Drift, *, json: bool) -> bool:
+    """Print the result, and return whether that was all of it."""
+    from cospace.comparison import Comparison
+
     if json:
         print_json(result)
-    else:
-        print_drift(result)
+        return True
+    if isinstance(result, Comparison):
+        return print_comparison(result)
+    print_drift(result)
+    return True

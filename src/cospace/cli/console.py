@@ -5,48 +5,83 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING, Any
 
 from cospace.errors import InputError
-from cospace.result import Result
 
-__all__ = ["check_writable", "command_line", "print_json", "progress_bar", "say"]
+if TYPE_CHECKING:
+    import typer
 
-_ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+    from cospace.result import Result
+
+__all__ = [
+    "check_writable",
+    "command_line",
+    "print_json",
+    "progress_bar",
+    "say",
+    "typed",
+    "write",
+]
 
 
 def say(line: str) -> None:
     """Tell the user something that is no result."""
-    _ERR.print(line, markup=False)
+    sys.stdout.flush()
+    sys.stderr.write(f"{line}\n")
 
 
-def print_json(result: Result) -> None:
-    """Print a result's dictionary."""
-    sys.stdout.write(json.dumps(result.to_dict(), allow_nan=False) + "\n")
+def write(lines: Sequence[str]) -> None:
+    """Print lines of a result, without blanks at their ends."""
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
-def command_line() -> str:
-    """The command as it was typed, for the report."""
-    return shlex.join(["cospace", *sys.argv[1:]])
+def print_json(value: Result | list[Any]) -> None:
+    """Print a result's dictionary, or plain values."""
+    plain = value if isinstance(value, list) else value.to_dict()
+    sys.stdout.write(json.dumps(plain, allow_nan=False) + "\n")
 
 
-def check_writable(path: Path | None) -> None:
+def command_line(ctx: typer.Context) -> str:
+    """The command as it was typed, quoted for a shell."""
+    return shlex.join(["cospace", *ctx.find_root().obj["words"]])
+
+
+def typed(ctx: typer.Context) -> dict[str, str]:
+    """Options that were typed: name of the parameter -> how it is written."""
+    return {
+        param.name: param.opts[-1]
+        for param in ctx.command.params
+        if param.name and getattr(ctx.get_parameter_source(param.name), "name", "") == "COMMANDLINE"
+    }
+
+
+def check_writable(path: Path | None, inputs: Sequence[str | Path] = ()) -> None:
     """Refuse now what could not be written after a long computation.
+
+    Parameters
+    ----------
+    path
+        The file to be written; None for none.
+    inputs
+        What is read, and must not be overwritten.
 
     Raises
     ------
     InputError
-        When the folder is missing or the file cannot be created in it.
+        When it is an input or no regular file, its folder is missing, or it cannot be created.
     """
     if path is None:
         return
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file in it.")
+    if any(path.resolve() == Path(one).resolve() for one in inputs):
+        raise InputError(f"{path} would be overwritten, and it is read: name another file.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no regular file: name one that can be replaced.")
     if not path.parent.is_dir():
         raise InputError(
             f"{path} cannot be written: there is no folder {path.parent}. Make it first."
@@ -64,16 +99,21 @@ def check_writable(path: Path | None) -> None:
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     """Show steps done with the time left, on a terminal; elsewhere nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    console = Console(stderr=True)
     with Progress(
-        TextColumn("{task.description:<28}"),
+        TextColumn("{task.description:<28}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
         TextColumn("left"),
-        TimeRemainingColumn(),
-        console=_ERR,
+        TimeLeft(),
+        console=console,
         transient=True,
-        disable=not _ERR.is_terminal,
+        disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task("comparing", total=None)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cospace.cli.console import say
+from cospace.cli.console import say, typed
 from cospace.cli.inputs import (
     Accept,
     BatchTokens,
+    Columns,
     Device,
     Dtype,
     NoSink,
@@ -23,15 +25,26 @@ from cospace.cli.inputs import (
     Trust,
     run,
 )
-from cospace.models.base import TokenPolicy
 
 __all__ = ["extract"]
 
 
 def extract(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL ...", help="Models to read.")],
-    store: Annotated[Path, typer.Option("--store", help="Folder of activations; made if missing.")],
+    ctx: typer.Context,
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL",
+            help="Packaged name, folder, GGUF file or hub id.",
+            show_default=False,
+        ),
+    ],
+    store: Annotated[
+        Path,
+        typer.Option("--store", metavar="FOLDER", help="Folder of activations; made if missing."),
+    ],
     texts: Texts = "plain",
+    columns: Columns = None,
     sites: Sites = "all",
     pooling: Poolings = "mean",
     special: Special = False,
@@ -48,21 +61,25 @@ def extract(
         models,
         Reading(
             texts=texts,
+            columns=columns or (),
             sites=sites,
             pooling=pooling,
             store=store,
-            policy=TokenPolicy(special=special, sink=not no_sink, truncate=truncate),
+            special=special,
+            no_sink=no_sink,
+            truncate=truncate,
             dtype=dtype,
             device=device,
             batch_tokens=batch_tokens,
             accept=accept or (),
             trust_remote_code=trust_remote_code,
+            typed=typed(ctx),
         ),
     )
     for one in view.runs:
         cut = f", {one.truncated} cut" if one.truncated else ""
         say(
-            f"{one.facts.name}: {one.rows} texts{cut} at {len(one.sites)} sites, "
+            f"{one.facts.name}: {one.rows:,} texts{cut} at {len(one.sites)} sites, "
             f"pooled by {', '.join(one.poolings)}"
         )
-    say(f"store: {view.path}   next: cospace compare {view.path}")
+    say(f"store: {view.path}   next: cospace compare {shlex.quote(str(view.path))}")

@@ -2,75 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cospace.cli.console import say
-from cospace.corpus import Corpus
-from cospace.errors import InputError
-from cospace.models.base import TokenPolicy
-from cospace.models.cache import cache_folder
-from cospace.space import Space
-from cospace.store import Store, is_store, open_store
+from cospace.errors import InputError, UnknownNameError
 
-__all__ = ["Inputs", "Reading", "spaces_of", "split", "texts_of"]
+if TYPE_CHECKING:
+    from cospace.corpus import Corpus
+    from cospace.space import Space
+    from cospace.store import Store
 
-ARRAYS = (".npy", ".npz", ".safetensors", ".parquet")
+__all__ = ["Inputs", "Reading", "run", "spaces_of", "split"]
+
+READING = "How models are read"
+COLUMNS = ("text", "id", "group", "label", "pair")
+OF_MODELS = (
+    "texts",
+    "columns",
+    "sites",
+    "pooling",
+    "store",
+    "special",
+    "no_sink",
+    "truncate",
+    "dtype",
+    "device",
+    "batch_tokens",
+    "accept",
+    "trust_remote_code",
+)
+OF_STORES = ("sites", "pooling")
+
+
+def _option(*names: str, help: str, metavar: str | None = None, least: int | None = None) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, min=least, rich_help_panel=READING)
+
 
 Texts = Annotated[
-    str, typer.Option("--texts", help="JSONL, CSV, Parquet or plain lines; or a packaged set.")
+    str,
+    _option(
+        "--texts",
+        metavar="FILE",
+        help="JSONL, CSV, Parquet or plain lines; or 'plain', the packaged sentences.",
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    _option(
+        "--column",
+        metavar="KIND=NAME",
+        help="Column of the texts' file that holds the text, id, group, label or pair, where it is "
+        "called otherwise: --column text=sentence.",
+    ),
 ]
 Sites = Annotated[
     str,
-    typer.Option(
-        help="Sites, separated by commas: all, last, embed, block.3, block.-1, final_norm, or depths such as 0.5."
+    _option(
+        "--sites",
+        metavar="SITES",
+        help="By commas: all, last, embed, block.3, block.-1, final_norm, or depths such as 0.5.",
     ),
 ]
 Poolings = Annotated[
-    str, typer.Option("--pooling", help="mean, last, first, max; several by commas.")
+    str, _option("--pooling", metavar="KINDS", help="By commas: mean, last, first, max.")
 ]
 Folder = Annotated[
     Path | None,
-    typer.Option("--store", help="Folder of activations; by default one in the user's cache."),
+    _option(
+        "--store",
+        metavar="FOLDER",
+        help="Where activations are kept; by default in the user's cache.",
+    ),
 ]
-Special = Annotated[bool, typer.Option("--special", help="Keep special tokens in the pooling.")]
-NoSink = Annotated[
-    bool, typer.Option("--no-sink", help="Leave the first position out of the pooling.")
-]
+Special = Annotated[bool, _option("--special", help="Keep special tokens in the pooling.")]
+NoSink = Annotated[bool, _option("--no-sink", help="Leave the first position out of the pooling.")]
 Truncate = Annotated[
-    bool, typer.Option("--truncate", help="Cut overlong texts (counted), not refuse them.")
+    bool, _option("--truncate", help="Cut overlong texts, and count them, instead of refusing.")
 ]
 Dtype = Annotated[
-    str, typer.Option(help="Number type of the forward pass: float32, bfloat16, float16.")
+    str,
+    _option(
+        "--dtype",
+        metavar="TYPE",
+        help="Number type of the forward pass: float32, bfloat16, float16, float64.",
+    ),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-BatchTokens = Annotated[int, typer.Option(help="Most padded tokens of one forward pass.")]
+Device = Annotated[str, _option("--device", metavar="WHERE", help="auto, cpu or cuda.")]
+BatchTokens = Annotated[
+    int,
+    _option("--batch-tokens", metavar="N", least=1, help="Most padded tokens of one forward pass."),
+]
 Accept = Annotated[
-    list[str] | None, typer.Option("--accept", help="Accept a model's terms of use, by their name.")
+    list[str] | None,
+    _option("--accept", metavar="TERMS", help="Accept terms of use by name, such as gemma."),
 ]
 Trust = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run Python code that lies beside the weights.")
+    bool, _option("--trust-remote-code", help="Run Python code that lies beside the weights.")
 ]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How models are read."""
+    """How models are read, or spaces taken out of a store."""
 
     texts: str = "plain"
     """A corpus."""
+    columns: Sequence[str] = ()
+    """``kind=name`` of columns that are called otherwise."""
     sites: str = "all"
     """Sites, separated by commas."""
     pooling: str = "mean"
     """Poolings, separated by commas."""
     store: Path | None = None
     """Folder of activations."""
-    policy: TokenPolicy = field(default_factory=TokenPolicy)
-    """Which tokens take part."""
+    special: bool = False
+    """Whether special tokens are pooled."""
+    no_sink: bool = False
+    """Whether the first position is left out."""
+    truncate: bool = False
+    """Whether overlong texts are cut."""
     dtype: str = "float32"
     """Number type."""
     device: str = "auto"
@@ -81,6 +137,10 @@ class Reading:
     """Terms accepted."""
     trust_remote_code: bool = False
     """Whether code beside the weights may run."""
+    groups: bool = False
+    """Whether the texts need groups."""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    """Options that the user gave: parameter -> how it is written."""
 
 
 @dataclass(frozen=True)
@@ -106,37 +166,77 @@ def spaces_of(references: Sequence[str], how: Reading) -> Inputs:
     Raises
     ------
     InputError
-        For a mixture, or a reference that is named twice.
+        For a mixture, a reference that is named twice, or options that have no part in it.
     """
-    files = [Path(r) for r in references if Path(r).suffix in ARRAYS]
+    from cospace import spacefile
+    from cospace.store import is_store, open_store
+
+    files = [Path(r) for r in references if _is_array(r)]
     if files:
         if len(files) < len(references):
-            other = next(r for r in references if Path(r).suffix not in ARRAYS)
+            other = next(r for r in references if not _is_array(r))
             raise InputError(
-                f"{other!r} is no array file, {str(files[0])!r} is one: compare arrays with arrays, models with models."
+                f"{other!r} is no array file, {str(files[0])!r} is one: compare arrays with arrays, "
+                "models with models."
             )
-        from cospace import spacefile
-
-        return Inputs(spacefile.spaces_of(files), {"files": [str(f) for f in files]})
-    if len(references) == 1 and is_store(Path(references[0])):
-        store = open_store(references[0])
-        asked = split(how.sites)
-        found = store.spaces(sites=None if asked == ["all"] else asked, pooling=None)
-        return Inputs(found, {"store": store.manifest})
+        _refuse(how, OF_MODELS, "models", "array files")
+        return Inputs(spacefile.spaces_of(files), {"files": [str(file) for file in files]})
+    stores = [r for r in references if Path(r).is_dir() and is_store(Path(r))]
+    if stores:
+        if len(references) > 1:
+            raise InputError(
+                f"{stores[0]!r} is a store of activations: compare one store at a time, on its own."
+            )
+        _refuse(how, [name for name in OF_MODELS if name not in OF_STORES], "models", "a store")
+        found = open_store(stores[0])
+        sites = split(how.sites) if "sites" in how.typed and how.sites != "all" else None
+        pooling = split(how.pooling) if "pooling" in how.typed else None
+        return Inputs(found.spaces(sites=sites, pooling=pooling), {"store": found.manifest})
     store, corpus = run(references, how)
     return Inputs(store.spaces(), {"store": store.manifest}, corpus)
 
 
+def _is_array(reference: str) -> bool:
+    from cospace.spacefile import SUFFIXES
+
+    return Path(reference).suffix.lower() in SUFFIXES and not Path(reference).is_dir()
+
+
+def _refuse(how: Reading, options: Sequence[str], owner: str, found: str) -> None:
+    for name in options:
+        if name in how.typed:
+            raise InputError(
+                f"{how.typed[name]} is for {owner}, and this is {found}: leave it out."
+            )
+
+
 def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
-    """Extract the activations of models, or find them in the store."""
-    again = next((r for r in references if list(references).count(r) > 1), None)
+    """Extract the activations of models, or find them in the store.
+
+    Raises
+    ------
+    InputError
+        For a mistake that shows before a model is read; and what reading them raises.
+    """
+    again = next((r for r, times in Counter(references).items() if times > 1), None)
     if again is not None:
         raise InputError(f"{again!r} is named twice: name each model once.")
-    corpus = texts_of(how.texts)
+    _check_reading(how)
+    corpus = _corpus(how)
+    _check_references(references, how)
     from cospace.extraction import extract
+    from cospace.models.base import TokenPolicy
+    from cospace.models.cache import cache_folder
     from cospace.models.hf import load_model
 
-    folder = how.store or cache_folder() / "activations"
+    if "texts" not in how.typed and how.texts == "plain":
+        say(f"texts: plain, {len(corpus)} packaged sentences (--texts for your own)")
+    _tell_duplicates(corpus)
+    folder = how.store
+    if folder is None:
+        folder = cache_folder() / "activations"
+        say(f"activations are kept in {folder} (--store for another folder)")
+    labels = _labels(references)
     models = [
         load_model(
             reference,
@@ -144,6 +244,7 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
             device=how.device,  # type: ignore[arg-type]  # checked where it is used
             accept=tuple(how.accept),
             trust_remote_code=how.trust_remote_code,
+            name=labels[reference],
         )
         for reference in references
     ]
@@ -153,20 +254,84 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
         sites=split(how.sites),
         pooling=split(how.pooling),
         store=folder,
-        policy=how.policy,
+        policy=TokenPolicy(special=how.special, sink=not how.no_sink, truncate=how.truncate),
         batch_tokens=how.batch_tokens,
     )
     return store, corpus
 
 
-def texts_of(reference: str) -> Corpus:
-    """The corpus, with its duplicates reported."""
-    corpus = Corpus.read(reference)
+def _check_reading(how: Reading) -> None:
+    """Refuse words that no model understands, before one is loaded or fetched."""
+    from cospace.models.base import Pooling
+
+    for name, text in (("--sites", how.sites), ("--pooling", how.pooling)):
+        if not split(text):
+            raise InputError(f"{name} names nothing: leave it out for its default.")
+    kinds = [kind.value for kind in Pooling]
+    for kind in split(how.pooling):
+        if kind not in kinds:
+            raise UnknownNameError.among(kind, kinds, "pooling")
+    if how.store is not None and how.store.exists() and not how.store.is_dir():
+        raise InputError(f"{how.store} is a file: --store takes a folder, made if it is missing.")
+
+
+def _check_references(references: Sequence[str], how: Reading) -> None:
+    """Refuse an unknown name, or terms not accepted, before the models in front are loaded."""
+    from cospace.models.weights import packaged_models, resolve_weights
+
+    free = {model.name for model in packaged_models() if model.cached or not model.terms}
+    for reference in references:
+        path = Path(reference)
+        if path.is_dir() and not (path / "config.json").is_file() and reference not in free:
+            raise InputError(
+                f"{reference} is neither a model (no config.json in it) nor a store of activations."
+            )
+        if reference not in free and "/" not in reference and not path.exists():
+            resolve_weights(reference, accept=tuple(how.accept))
+
+
+def _labels(references: Sequence[str]) -> dict[str, str | None]:
+    """Names for models that would share one: the references themselves."""
+    short: dict[str, str] = {}
+    for reference in references:
+        path = Path(reference)
+        if not path.exists():
+            path = Path(reference.partition("@")[0])
+        short[reference] = path.stem if path.suffix.lower() == ".gguf" else path.resolve().name
+    twice = Counter(short.values())
+    return {reference: reference if twice[name] > 1 else None for reference, name in short.items()}
+
+
+def _corpus(how: Reading) -> Corpus:
+    from cospace.corpus import Corpus
+
+    columns = {}
+    for word in how.columns:
+        kind, sign, name = word.partition("=")
+        if not (sign and name):
+            raise InputError(f"--column {word} has no name: write --column text=NAME.")
+        if kind not in COLUMNS:
+            raise UnknownNameError.among(kind, COLUMNS, "kind of column")
+        columns[kind] = name
+    try:
+        corpus = Corpus.read(how.texts, **columns)
+    except InputError as error:
+        if " no column " in str(error) or " has no 'text'" in str(error):
+            raise InputError(f"{error} On the command line: --column text=NAME.") from None
+        raise
+    if how.groups and corpus.groups is None:
+        raise InputError(
+            f"--within-groups needs texts with groups, and {how.texts} has none: add a column "
+            "'group', or name it with --column group=NAME."
+        )
+    return corpus
+
+
+def _tell_duplicates(corpus: Corpus) -> None:
     copies = corpus.duplicates()
     if copies:
         extra = sum(len(group) - 1 for group in copies)
         say(
-            f"texts: {extra} of {len(corpus)} repeat an earlier one (first: {', '.join(copies[0][:3])}); "
-            "repeats make spaces look more alike"
+            f"texts: {extra} of {len(corpus)} repeat an earlier one (first: "
+            f"{', '.join(copies[0][:3])}); repeats make spaces look more alike"
         )
-    return corpus

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cospace.cli.console import check_writable, say
-from cospace.comparison import Comparison
-from cospace.errors import InputError
-from cospace.result import Result
+
+if TYPE_CHECKING:
+    from cospace.result import Result
 
 __all__ = ["report"]
 
 
 def report(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json", help="What --save wrote.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The HTML file to write.")
+    ],
 ) -> None:
     """Write the report of a saved result."""
+    check_writable(out, [result])
+    saved = _load(result)
     from cospace.report import write_report
 
-    check_writable(out)
-    say(f"report: {write_report(_load(result), out)}")
+    say(f"report: {write_report(saved, out)}")
 
 
 def _load(path: Path) -> Result:
-    from cospace.drift import Drift
+    import json
 
+    from cospace.comparison import Comparison
+    from cospace.drift import Drift
+    from cospace.errors import InputError
+
+    known: dict[str, type[Result]] = {kind.kind: kind for kind in (Comparison, Drift)}
     try:
         kind = json.loads(path.read_text(encoding="utf-8")).get("kind")
-    except (OSError, ValueError, AttributeError):
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, AttributeError, RecursionError):
         kind = None
-    known: dict[str, type[Result]] = {r.kind: r for r in (Comparison, Drift)}
-    if path.exists() and kind not in known:
+    if kind not in known:
         raise InputError(
             f"{path} is not a saved result ({' or '.join(known)}): give a file that --save wrote."
         )
-    return known.get(str(kind), Comparison).load(path)
+    return known[kind].load(path)

@@ -1,83 +1,262 @@
-"""Results as tables on a terminal."""
+"""Results as plain text: aligned numbers, nothing cut, warnings at the end."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-
-from cospace.comparison import Cell, Comparison, MeasureFacts
-from cospace.report.findings import best_pairs, reading
+from cospace.cli.console import write
 
 if TYPE_CHECKING:
+    from cospace.comparison import Cell, Comparison, SpaceFacts
     from cospace.drift import Drift
+    from cospace.report.findings import Best
 
-__all__ = ["print_comparison", "print_drift"]
+__all__ = ["print_comparison", "print_drift", "wrapped"]
 
-
-def print_comparison(result: Comparison) -> None:
-    """Print every cell of a small comparison; of a grid, the most alike sites of every two models."""
-    console = Console(highlight=False, soft_wrap=False)
-    known = {m.name: m for m in result.measures}
-    grid = len(result.cells) > 6 * len(result.measures)
-    cells = [best.cell for best in best_pairs(result)] if grid else _once(result, known)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("measure", "source", "target"):
-        table.add_column(heading)
-    for heading in ("value", "by chance", "p", "n"):
-        table.add_column(heading, justify="right")
-    table.add_column("reading")
-    for cell in cells:
-        measure = known[cell.measure]
-        p = cell.p_search if grid else cell.p
-        table.add_row(
-            measure.name + (f" ({cell.reduced} PCs)" if cell.reduced else ""),
-            cell.source,
-            cell.target,
-            _number(cell.value),
-            _number(cell.null_mean),
-            "" if p is None else f"{p:.3g}",
-            str(cell.n),
-            cell.reason or reading(cell, measure.kind).words,
-        )
-    if grid:
-        console.print(
-            "The most alike pair of sites of every two models; p is corrected for the search over sites."
-        )
-    console.print(table, markup=False)
-    for warning in result.warnings:
-        console.print(f"! {warning}", markup=False)
+EMPTY = "–"
+PAIRS = 10
+"""Most pairs that are shown with every measure; more are shown with the main one."""
 
 
-def _once(result: Comparison, known: dict[str, MeasureFacts]) -> list[Cell]:
-    """Cells without the mirrored half of symmetric measures."""
-    order = {space.name: i for i, space in enumerate(result.spaces)}
+def wrapped(text: str, *, indent: str = "", first: str | None = None) -> list[str]:
+    """Break a sentence at the width of the terminal; a file or pipe gets one line."""
+    start = indent if first is None else first
+    if not sys.stdout.isatty():
+        return [start + text]
+    width = max(shutil.get_terminal_size().columns, 40)
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=start,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Iterable[int], indent: str = "") -> list[str]:
+    """Lay out rows, the first of them headings, with two blanks between columns.
+
+    Examples
+    --------
+    >>> aligned([["site", "value"], ["embed", "1.0"]], right=[1])
+    ['site   value', 'embed    1.0']
+    """
+    numbers = set(right)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        c
-        for c in result.cells
-        if not known[c.measure].symmetric or order[c.source] < order[c.target]
+        indent
+        + "  ".join(
+            text.rjust(width) if i in numbers else text.ljust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
     ]
 
 
+def print_comparison(result: Comparison, *, brief: bool = False) -> bool:
+    """Print the most alike pair of sites of every two models, by every measure.
+
+    Parameters
+    ----------
+    result
+        The comparison.
+    brief
+        Show the main measure only, as is done with many pairs anyway.
+
+    Returns
+    -------
+    bool
+        Whether this was everything; else a report, or JSON, holds more.
+    """
+    from cospace.report.findings import best_pairs, primary
+
+    bests = best_pairs(result)
+    pairs = list(dict.fromkeys(frozenset(best.models) for best in bests))
+    main = primary(result)
+    notes = _Notes()
+    if brief or len(pairs) > PAIRS:
+        brief = True
+        shown = [best for best in bests if main is not None and best.measure.name == main.name]
+        if main is not None:
+            write([f"{main.title}, {main.kind}; {result.spaces[0].n:,} rows", ""])
+        write(_table(shown, result, notes, named=True))
+    else:
+        shown = bests
+        for pair in pairs:
+            group = [best for best in bests if frozenset(best.models) == pair]
+            write([_heading(group, result), ""])
+            write([*_table(group, result, notes, named=False), ""])
+    searched = any(best.searched > 1 for best in shown)
+    _foot(notes.lines(shown, searched=searched), result.warnings)
+    return not (searched or (brief and len(result.measures) > 1))
+
+
+class _Notes:
+    """Reasons of empty cells, numbered as they come."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def mark(self, reason: str) -> str:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return f"no value [{self.reasons.index(reason) + 1}]"
+
+    def lines(self, shown: Sequence[Best], *, searched: bool) -> list[tuple[str, str]]:
+        cells = [best.cell for best in shown]
+        found = [(f"[{i}] ", reason) for i, reason in enumerate(self.reasons, start=1)]
+        if any(cell.null_mean is not None for cell in cells):
+            text = "chance: mean over shuffled rows"
+            if searched and any(cell.p_search is not None for cell in cells):
+                text += "; p: corrected for the search over pairs of sites"
+            found.append(("", f"{text}."))
+        notes = dict.fromkeys(cell.note for cell in cells if cell.note and cell.p is None)
+        found += [("", f"{EMPTY} in place of p: {note}.") for note in notes]
+        return found
+
+
+def _heading(group: Sequence[Best], result: Comparison) -> str:
+    known = {space.name: space for space in result.spaces}
+    cell, (a, b) = group[0].cell, group[0].models
+    who = f"Sites of {a}" if a == b else f"{a} and {b}"
+    rows = f"{cell.n:,} rows"
+    if any(best.searched > 1 for best in group):
+        return f"{who}: {rows}, the most alike pair of sites by each measure"
+    widths = f"widths {known[cell.source].width:,} and {known[cell.target].width:,}"
+    return f"{who}: {rows}, {widths}"
+
+
+def _table(bests: Sequence[Best], result: Comparison, notes: _Notes, *, named: bool) -> list[str]:
+    known = {space.name: space for space in result.spaces}
+    several = len({space.pooling for space in result.spaces}) > 1
+    head = ["value", "chance", "p", "reading", ""]
+    rows = [head if named else ["measure", *head]]
+    for best in bests:
+        cell = best.cell
+        reading = (
+            _reading(best)
+            if cell.value is not None
+            else notes.mark(cell.reason or "No reason was recorded.")
+        )
+        p = cell.p if best.searched < 2 else cell.p_search
+        numbers = [_number(cell.value), _number(cell.null_mean), _p(p), reading]
+        where = _where(best, known, several=several, named=named)
+        reduced = f" ({cell.reduced} PCs)" if cell.reduced else ""
+        rows.append([*numbers, where] if named else [best.measure.name + reduced, *numbers, where])
+    return aligned(rows, right=range(3) if named else range(1, 4))
+
+
+def _where(best: Best, known: dict[str, SpaceFacts], *, several: bool, named: bool) -> str:
+    """Name the sites, in the order of the heading, and the direction of a measure that has one."""
+    if best.measure.symmetric and not named and best.searched < 2:
+        return ""
+    ends = [known[best.cell.source], known[best.cell.target]]
+    arrow = ", " if best.measure.symmetric else " -> "
+    place = [space.name for space in known.values()]
+    if ends[0].model != ends[1].model and place.index(ends[0].name) > place.index(ends[1].name):
+        ends.reverse()
+        arrow = arrow.replace("->", "<-")
+    models = arrow.join(space.model for space in ends)
+    if best.searched < 2:
+        return models
+    sites = arrow.join(_site(space, several=several) for space in ends)
+    return f"{models} ({sites})" if named else sites
+
+
+def _site(space: SpaceFacts, *, several: bool) -> str:
+    if space.site is None:
+        return space.name
+    return f"{space.site}:{space.pooling}" if several else space.site
+
+
+def _reading(best: Best) -> str:
+    from cospace.report.findings import reading
+
+    cell: Cell = best.cell
+    key = reading(cell, best.measure.kind).key
+    tested = cell.p is not None or cell.p_search is not None
+    if key == "untested":
+        return "no null"
+    if key == "chance":
+        return "at chance" if tested else "within null"
+    if not tested:
+        return "outside null"
+    return "above chance" if best.measure.kind == "similarity" else "below chance"
+
+
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+    if value is None:
+        return EMPTY
+    text = f"{value:.4f}" if abs(value) < 10_000 else f"{value:.4g}"
+    return text if text.strip("-0.") else text.lstrip("-")
+
+
+def _p(value: float | None) -> str:
+    from cospace.report.words import p_text
+
+    return p_text(value)
+
+
+def _foot(notes: Iterable[tuple[str, str]], warnings: Iterable[str]) -> None:
+    for first, text in notes:
+        write(wrapped(text, indent=" " * len(first), first=first))
+    for warning in warnings:
+        write(wrapped(warning, indent="  ", first="! "))
 
 
 def print_drift(result: Drift) -> None:
     """Print what changed at every site, and the texts that moved most."""
-    console = Console(highlight=False)
-    table = Table(box=None, pad_edge=False)
-    records = result.records()
-    for heading in records[0]:
-        table.add_column(heading.replace("_", " "), justify="right")
-    for record in records:
-        table.add_row(
-            *(
-                "–" if v is None else f"{v:.4f}" if isinstance(v, float) else str(v)
-                for v in record.values()
-            )
+    n = result.sites[0].n
+    k = result.settings.get("k")
+    write([f"{result.before} -> {result.after}: {n:,} rows", ""])
+    several = len({site.pooling for site in result.sites}) > 1
+    rows = [
+        ["site", "error", "chance", "residual", "chance", "R2", "same", "kept", "chance", "CKA"]
+    ]
+    notes = _Notes()
+    for site in result.sites:
+        figures = [
+            site.error.value,
+            site.error.chance,
+            site.residual.value,
+            site.residual.chance,
+            site.r2_forward.value,
+            site.r2_forward.unchanged,
+            site.retention.value,
+            site.retention.chance,
+            site.cka.value,
+        ]
+        name = f"{site.site}:{site.pooling}" if several else site.site
+        rows.append([name, *("–" if v is None else f"{v:.3f}" for v in figures)])
+        for figure in (site.error, site.residual, site.r2_forward, site.retention, site.cka):
+            if figure.reason is not None:
+                notes.mark(figure.reason)
+    write([*aligned(rows, right=range(1, 10)), ""])
+    if result.moved:
+        width = max(len(text.id) for text in result.moved)
+        write(["Texts that moved most (mean over sites):"])
+        write(
+            [
+                f"  {text.id:<{width}}  {text.error:.3f}  {_line(text.text, 76 - width - 11)}"
+                for text in result.moved
+            ]
         )
-    console.print(table, markup=False)
-    for warning in result.warnings:
-        console.print(f"! {warning}", markup=False)
+        write([""])
+    legend = (
+        "error: relative to the rows before; residual: after the best rotation and scale; R2: held "
+        f"out, before -> after (same: had nothing changed); kept: of {k} neighbours; CKA: debiased, "
+        "0 by chance."
+    )
+    reasons = [("– ", reason) for reason in notes.reasons]
+    _foot([*reasons, ("", legend)], result.warnings)
+
+
+def _line(text: str | None, most: int) -> str:
+    from cospace.report.words import shortened
+
+    return shortened(" ".join((text or "").split()), max(most, 20))
