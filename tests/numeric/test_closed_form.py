@@ -1,0 +1,89 @@
+"""Permutation moments in closed form, against all permutations and against shuffles."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from cospace.errors import UndefinedMeasureError
+from cospace.measures.relational import rsa_relation
+from cospace.stats.closed_form import Invariants, PermutationMoments, permutation_moments
+from cospace.summaries import Gram
+
+
+def symmetric(rng, n, kind):
+    if kind == "gram":
+        x = rng.standard_normal((n, 3))
+        x -= x.mean(0)
+        return x @ x.T
+    m = rng.standard_normal((n, n))
+    m += m.T
+    if kind == "hollow":
+        np.fill_diagonal(m, 0.0)
+    if kind == "offset":
+        m += 1e3
+    return m
+
+
+@pytest.mark.parametrize("kind", ["any", "gram", "hollow", "offset"])
+@pytest.mark.parametrize("n", [6, 7])
+def test_moments_equal_those_of_all_permutations(n, kind):
+    rng = np.random.default_rng(n)
+    a, b = symmetric(rng, n, kind), symmetric(rng, n, kind)
+    orders = [np.array(p) for p in permutations(range(n))]
+    values = np.array([np.sum(a * b[np.ix_(p, p)]) for p in orders])
+    moments = permutation_moments(Invariants.of(a), Invariants.of(b))
+    centred = values - values.mean()
+    scale = np.abs(values).max()
+    assert abs(moments.mean - values.mean()) < 1e-12 * scale
+    # The plain moments of the offset values lose digits to the offset; the closed form does not.
+    assert moments.sd == pytest.approx(values.std(), rel=1e-9)
+    assert moments.skewness == pytest.approx((centred**3).mean() / values.std() ** 3, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["cka", "debiased", "rsa"])
+def test_moments_and_tail_equal_those_of_shuffles(kind):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 5))
+    y = rng.standard_normal((60, 8)) * np.linspace(1, 3, 8)
+    a, b = (matrix(rows, kind) for rows in (x, y))
+    moments = permutation_moments(Invariants.of(a), Invariants.of(b))
+    draws = []
+    for _ in range(20000):
+        p = rng.permutation(60)
+        draws.append(np.sum(a * b[np.ix_(p, p)]))
+    draws = np.array(draws)
+    assert abs(moments.mean - draws.mean()) < 4 * moments.sd / np.sqrt(len(draws))
+    assert moments.sd == pytest.approx(draws.std(), rel=0.03)
+    skewness = ((draws - draws.mean()) ** 3).mean() / draws.std() ** 3
+    assert moments.skewness == pytest.approx(skewness, abs=0.12)
+    for level in (0.1, 0.01):
+        at = np.quantile(draws, 1 - level)
+        assert moments.p(at) == pytest.approx(level, rel=0.25)
+
+
+def matrix(rows, kind):
+    if kind == "rsa":
+        relation = rsa_relation(rows, "pearson")
+        square = np.zeros((len(rows), len(rows)))
+        square[np.triu_indices(len(rows))] = relation.vector / np.sqrt(2)
+        return square + square.T
+    gram = Gram.of(rows)
+    square = gram.k if kind == "cka" else gram.u_centred()
+    return square / np.linalg.norm(square)
+
+
+def test_few_rows_are_refused():
+    with pytest.raises(
+        UndefinedMeasureError, match="at least 6 rows, got 5: list the permutations"
+    ):
+        Invariants.of(np.eye(5))
+
+
+def test_a_statistic_that_no_permutation_changes_has_p_1():
+    ones = np.ones((8, 8))
+    moments = permutation_moments(Invariants.of(ones), Invariants.of(ones))
+    assert moments == PermutationMoments(64.0, 0.0, 0.0)
+    assert moments.p(64.0) == 1.0
