@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from cospace._arrays import to_numpy
 from cospace._threads import each
+from cospace.comparison.cells import cells_of
+from cospace.comparison.facts import facts_of, space_facts, warnings_of
 from cospace.comparison.pairwise import Pairwise, Scored
-from cospace.comparison.plan import Plan, model_of, plan_measure
-from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
-from cospace.comparison.stack import Stack
+from cospace.comparison.plan import Pair, Plan, plan_measure
+from cospace.comparison.result import Cell, Comparison
+from cospace.comparison.stack import stack
+from cospace.comparison.undefined import number
 from cospace.errors import InputError, UndefinedMeasureError
-from cospace.linalg import RTOL, centred, numerical_rank, singular_values
+from cospace.linalg import RTOL
 from cospace.measures import CATALOGUE, DEFAULT, Measure, find
 from cospace.space import Space, matched
 from cospace.stats import Null, Permutations, Weights
 
-__all__ = ["compare", "facts_of"]
+__all__ = ["compare"]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, steps done, and steps in all."""
 
 _SHUFFLES = 20
 _SAMPLES = 200
-_LEADING = 0.5
+_COMPONENTS = 50
+_TOO_FEW = "{n} rows are too few for the n / 10 principal components of the default: at least 10 are needed."
 
 
 def compare(
     spaces: Sequence[Space] | Mapping[str, npt.ArrayLike],
-    measures: Sequence[str | Measure] | None = None,
+    measures: Sequence[str | Measure] | str | Measure | None = None,
     *,
     permutations: int = 199,
     pairs: Literal["auto", "all"] = "auto",
@@ -52,18 +55,21 @@ def compare(
         Two or more spaces over the same texts, or a dictionary name -> array of shape (n, d).
         Rows are matched by id; bare arrays by position, and the result says so.
     measures
-        Names of the catalogue or measures of your own. By default: linear and debiased CKA,
-        RSA (Spearman), mutual neighbours, Procrustes and held-out R2 at full width, and the CCA
-        family on min(50, n / 10) leading principal components.
+        Names of the catalogue or measures of your own, which are called from several threads. By
+        default: linear and debiased CKA, RSA (Spearman), mutual neighbours, Procrustes and
+        held-out R2 at full width, and the CCA family on min(50, n / 10) leading principal
+        components.
     permutations
-        Shuffles of the target's rows for the null and p. A measure that decomposes or fits every
-        pair gets the mean of 20 shuffles and no p, unless ``permute_fits``.
+        Shuffles of the target's rows for the null and p; with 0 there are values alone, without
+        intervals too. A measure that decomposes or fits every pair gets the mean of 20 shuffles
+        and no p, unless ``permute_fits``.
     pairs
         ``auto``: where a model has several sites, measures that decompose every pair run between
         models at matched relative depths (0, 0.25, 0.5, 0.75, 1), all others on all pairs.
         ``all``: all measures on all pairs.
     reduced
-        Compare this many leading principal components of every space, for all measures.
+        Compare this many leading principal components of every space, for all measures; a
+        narrower space keeps what it has.
     within
         Shuffle inside the spaces' groups only.
     permute_fits
@@ -82,13 +88,15 @@ def compare(
     Raises
     ------
     InputError
-        For fewer than two spaces or repeated names.
+        For fewer than two spaces, repeated names, an option out of its range, or ``within``
+        without groups.
     RowMismatchError
         For rows that are not the same texts.
     UnknownNameError
         For a measure that is not in the catalogue.
     UndefinedMeasureError
-        When a measure that was asked for by name has no value for any pair.
+        When a measure that was asked for by name has no value for any pair, or needs more memory
+        than is free.
 
     Examples
     --------
@@ -100,58 +108,44 @@ def compare(
     """
     aligned = matched(_spaces(spaces))
     found = list(aligned.spaces)
-    chosen = [find(m, CATALOGUE) if isinstance(m, str) else m for m in (measures or DEFAULT)]
-    if len({m.name for m in chosen}) < len(chosen):
-        raise InputError("A measure is named twice: name each once.")
-    first = found[0]
-    if within and first.groups is None:
-        raise InputError("Shuffling within groups needs groups: give the texts a group column.")
+    chosen = _measures(measures)
+    _check_options(pairs, reduced, rng)
+    n = found[0].n
     generator = np.random.default_rng(rng)
-    groups = first.groups if within else None
-    shuffles = Permutations.of(first.n, permutations, rng=generator, groups=groups)
+    groups = _groups(found) if within else None
+    shuffles = Permutations.of(n, permutations, rng=generator, groups=groups)
     few = replace(shuffles, orders=shuffles.orders[:_SHUFFLES], exact=False)
-    weights = Weights.of(first.n, _SAMPLES if permutations else 0, rng=generator)
-
-    by_default = min(50, first.n // 10)
-    plans = [
-        plan_measure(
-            m,
-            found,
-            pairs=pairs,
-            reduced=reduced or (by_default if measures is None and m.reduce else None),
-            draws=permutations,
-        )
-        for m in chosen
-    ]
-    ticker = _Ticker(progress, plans, found, len(shuffles), len(weights))
-    facts = each(_facts, found, ticker)
-    full, narrow = Pairwise(found), dict[int, Pairwise]()
+    weights = Weights.of(n, _SAMPLES if permutations else 0, rng=generator)
+    plans = []
+    for m in chosen:
+        by_default = measures is None and m.reduce and reduced is None
+        width = min(_COMPONENTS, n // 10) if by_default else reduced
+        plan = plan_measure(m, found, pairs=pairs, reduced=width or None, draws=len(shuffles))
+        if width == 0:
+            plan = replace(plan, refused=_TOO_FEW.format(n=n))
+        plans.append(plan)
+    ticker = _Ticker(progress, len(found), plans, len(shuffles) + len(weights))
+    facts = each(space_facts, found, ticker)
+    tables: dict[int | None, Pairwise] = {}
     cells: list[Cell] = []
     for at, plan in enumerate(plans):
-        ticker.begin(plan.measure.title)
-        named = measures is not None
+        ticker.begin(plan)
+        table = tables.setdefault(plan.reduced, Pairwise(found, plan.reduced))
         fits = plan.measure.decomposes and not permute_fits and not shuffles.exact
         try:
-            table = (
-                full
-                if plan.reduced is None
-                else narrow.setdefault(plan.reduced, _leading(found, plan.reduced))
-            )
-            if plan.stacked:
-                rows = _stacked(plan, table.spaces, shuffles, weights, ticker)
-            else:
-                rows = _paired(plan, table, few if fits else shuffles, ticker)
+            rows = _scores(plan, table, few if fits else shuffles, weights, ticker)
         except UndefinedMeasureError as error:
             rows = {pair: Scored(None, reason=str(error)) for pair in plan.pairs}
-        if named and all(row.value is None for row in rows.values()):
+        ticker.end()
+        if measures is not None and all(row.value is None for row in rows.values()):
             reason = next(iter(rows.values())).reason
             raise UndefinedMeasureError(f"{plan.measure.name} of {_names(found, plan)}: {reason}")
         note = None
-        if fits:
+        if fits and len(shuffles):
             note = f"every shuffle would need its own fit or decomposition: mean of {len(few)} shuffles only"
-        cells += _cells(plan, rows, facts, shuffles if note is None else few, note)
+        cells += cells_of(plan, rows, facts, shuffles, note)
         if all(later.measure.summarise is not plan.measure.summarise for later in plans[at + 1 :]):
-            for table in (full, *narrow.values()):
+            for table in tables.values():
                 table.forget(plan.measure)
     return Comparison(
         spaces=tuple(facts),
@@ -168,9 +162,9 @@ def compare(
             "reduced": reduced,
             "matched_by": aligned.by,
             "bootstrap_samples": len(weights),
-            "routes": {p.measure.name: "stacked" if p.stacked else "pairwise" for p in plans},
+            "routes": {p.measure.name: _route(p) for p in plans},
         },
-        warnings=tuple(_warnings(facts, aligned.by)),
+        warnings=tuple(warnings_of(facts, aligned.by)),
         provenance={
             "versions": {p: importlib.metadata.version(p) for p in ("cospace", "numpy", "scipy")}
         },
@@ -179,12 +173,14 @@ def compare(
 
 def _spaces(spaces: Sequence[Space] | Mapping[str, npt.ArrayLike]) -> list[Space]:
     found = (
-        [Space(np.asarray(rows), name=name) for name, rows in spaces.items()]
+        [Space(rows, name=name) for name, rows in spaces.items()]
         if isinstance(spaces, Mapping)
         else list(spaces)
     )
     if len(found) < 2:
-        raise InputError(f"{len(found)} space was given; a comparison needs at least 2.")
+        raise InputError(
+            f"{len(found)} {'space was' if found else 'spaces were'} given; a comparison needs at least 2."
+        )
     names = [space.name for space in found]
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
@@ -192,201 +188,123 @@ def _spaces(spaces: Sequence[Space] | Mapping[str, npt.ArrayLike]) -> list[Space
     return found
 
 
+def _measures(measures: Sequence[str | Measure] | str | Measure | None) -> list[Measure]:
+    if measures is None:
+        measures = DEFAULT
+    elif isinstance(measures, str | Measure):
+        measures = [measures]
+    chosen = [find(m, CATALOGUE) if isinstance(m, str) else m for m in measures]
+    if not chosen:
+        raise InputError("No measure was named: name at least one, or leave measures= out.")
+    names = [m.name for m in chosen]
+    again = next((name for name in names if names.count(name) > 1), None)
+    if again is not None:
+        raise InputError(f"The measure {again!r} is named twice: name each once.")
+    return chosen
+
+
+def _check_options(pairs: str, reduced: int | None, rng: int) -> None:
+    if pairs not in ("auto", "all"):
+        raise InputError(f"pairs is {pairs!r}; 'auto' or 'all' is expected.")
+    if reduced is not None and reduced < 1:
+        raise InputError(f"reduced is {reduced}; 1 or more principal components are expected.")
+    if rng < 0:
+        raise InputError(f"The seed is {rng}; 0 or more is expected.")
+
+
+def _groups(spaces: Sequence[Space]) -> tuple[str, ...]:
+    grouped = [space for space in spaces if space.groups is not None]
+    if not grouped:
+        raise InputError("Shuffling within groups needs groups: give the texts a group column.")
+    first, groups = grouped[0], grouped[0].groups or ()
+    for space in grouped:
+        if space.groups != groups:
+            raise InputError(
+                f"{first.name} and {space.name} put the same texts into different groups: give both the same."
+            )
+    return groups
+
+
 class _Ticker:
     """Counts steps for ``progress``; a step is about one pair or one shuffle of the grid."""
 
     def __init__(
-        self,
-        progress: Progress | None,
-        plans: Sequence[Plan],
-        spaces: Sequence[Space],
-        shuffles: int,
-        samples: int,
+        self, progress: Progress | None, spaces: int, plans: Sequence[Plan], draws: int
     ) -> None:
         self.progress = progress
-        self.done = 0
+        self.spaces = spaces
+        self.draws = draws
         self.what = "ranks of the spaces"
-        self.total = len(spaces) + sum(
-            len(spaces) + shuffles + samples
-            if plan.stacked
-            else len(plan.pairs) // (2 if plan.measure.symmetric else 1)
-            for plan in plans
-        )
+        self.done = 0
+        self.until = spaces
+        self.total = spaces + sum(map(self.steps, plans))
 
-    def begin(self, what: str) -> None:
-        self.what = what
+    def steps(self, plan: Plan) -> int:
+        if plan.stacked:
+            return self.spaces + self.draws
+        return len(plan.pairs) // (2 if plan.measure.symmetric else 1)
+
+    def begin(self, plan: Plan) -> None:
+        self.what = plan.measure.title
+        self.until = self.done + self.steps(plan)
+
+    def end(self) -> None:
+        """Count the steps that the measure did not need."""
+        self.done = self.until - 1
+        self()
 
     def __call__(self) -> None:
-        self.done += 1
+        self.done = min(self.done + 1, self.until)
         if self.progress is not None:
             self.progress(self.what, self.done, self.total)
 
 
-def _facts(space: Space) -> SpaceFacts:
-    x = to_numpy(centred(space.rows))
-    s = singular_values(np.linalg.qr(x, mode="r") if x.shape[0] > 2 * x.shape[1] else x)
-    variance = float(np.sum(s**2))
-    facts = dict(space.facts)
-    return SpaceFacts(
-        name=space.name,
-        model=model_of(space),
-        site=facts.pop("site", None),
-        depth=facts.pop("depth", None),
-        pooling=facts.pop("pooling", None),
-        n=space.n,
-        width=space.width,
-        rank=numerical_rank(s),
-        leading_share=float(s[0] ** 2) / variance if variance else 0.0,
-        duplicates=space.duplicates(),
-        fingerprint=space.fingerprint,
-        steps=space.steps,
-        facts=facts,
-    )
-
-
-def _leading(spaces: list[Space], k: int) -> Pairwise:
-    if k < 1:
-        raise UndefinedMeasureError(
-            f"{spaces[0].n} rows are too few for principal components: at least 10 are needed."
-        )
-    return Pairwise(each(lambda space: space.reduce(min(k, space.n, space.width)), spaces))
-
-
-def _stacked(
+def _scores(
     plan: Plan,
-    spaces: list[Space],
+    table: Pairwise,
     shuffles: Permutations,
     weights: Weights,
     tick: Callable[[], None],
-) -> dict[tuple[int, int], Scored]:
-    stack = Stack.of(plan.measure, spaces, tick)
-    values, draws = stack.values(), stack.null(shuffles, tick)
-    low = high = None
-    if stack.first.interval != "none" and len(weights):
-        low, high = np.nanquantile(stack.bootstrap(weights, tick), [0.025, 0.975], axis=0)
-    rows = {}
-    for i, j in plan.pairs:
-        reason = stack.reasons[i] or stack.reasons[j]
-        if reason is not None:
-            rows[i, j] = Scored(None, reason=reason)
-            continue
-        # The mirrored pair of a symmetric measure has the same null: it takes the same draws.
-        a, b = (i, j) if i < j or not plan.measure.symmetric else (j, i)
-        rows[i, j] = Scored(
-            float(values[i, j]),
-            Null(draws[:, a, b]) if len(shuffles) else None,
-            low=None if low is None else float(low[i, j]),
-            high=None if high is None else float(high[i, j]),
-        )
-    return rows
-
-
-def _paired(
-    plan: Plan, table: Pairwise, shuffles: Permutations, tick: Callable[[], None]
-) -> dict[tuple[int, int], Scored]:
-    return table.score(plan.measure, plan.pairs, shuffles, tick)
-
-
-def _cells(
-    plan: Plan,
-    rows: Mapping[tuple[int, int], Scored],
-    facts: Sequence[SpaceFacts],
-    shuffles: Permutations,
-    note: str | None,
-) -> Iterable[Cell]:
-    measure = plan.measure
-    best = {} if note is not None else _best(measure, rows, facts)
-    for (i, j), row in rows.items():
-        source, target = facts[i], facts[j]
-        narrow = plan.reduced or max(source.width, target.width)
-        p = p_search = None
-        if row.value is not None and row.null is not None and note is None:
-            p = shuffles.p(row.value, row.null.draws, measure.kind)
-            p_search = shuffles.p(row.value, best[source.model, target.model], measure.kind)
-        yield Cell(
-            measure=measure.name,
-            source=source.name,
-            target=target.name,
-            value=row.value,
-            n=source.n,
-            width_source=min(source.width, narrow),
-            width_target=min(target.width, narrow),
-            rank_source=min(source.rank, narrow),
-            rank_target=min(target.rank, narrow),
-            null_mean=None if row.null is None else row.null.mean,
-            null_sd=None if row.null is None else row.null.sd,
-            draws=0 if row.null is None else len(row.null.draws),
-            p=p,
-            p_search=p_search,
-            low=row.low,
-            high=row.high,
-            reduced=plan.reduced,
-            held_out=measure.held_out,
-            reason=row.reason,
-            note=note if row.value is not None else None,
-        )
-
-
-def _best(
-    measure: Measure, rows: Mapping[tuple[int, int], Scored], facts: Sequence[SpaceFacts]
-) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
-    """Most alike value of each shuffle over all cells of two models: the maximum statistic."""
-    pick = np.maximum if measure.kind == "similarity" else np.minimum
-    best: dict[tuple[str, str], npt.NDArray[np.float64]] = {}
-    for (i, j), row in rows.items():
-        if row.null is None:
-            continue
-        models = facts[i].model, facts[j].model
-        draws = row.null.draws
-        best[models] = pick(best[models], draws) if models in best else draws
-    return best
-
-
-def facts_of(measure: Measure) -> MeasureFacts:
-    """Claims of a measure, as results hold them."""
-    return MeasureFacts(
-        name=measure.name,
-        title=measure.title,
-        kind=measure.kind,
-        bounds=measure.bounds,
-        identical=measure.identical,
-        symmetric=measure.symmetric,
-        invariant_to=tuple(sorted(measure.invariant_to)),
-        summary=measure.summary,
-        reference=measure.reference,
+) -> dict[Pair, Scored]:
+    if plan.refused is not None:
+        raise UndefinedMeasureError(plan.refused)
+    if not plan.stacked:
+        return table.score(plan.measure, plan.pairs, shuffles, tick)
+    stacked = stack(plan.measure, table.at(range(len(table.spaces))), tick)
+    low, high = plan.measure.bounds  # which rounding must not leave
+    values, draws = (
+        np.clip(found, -1.0 if low is None else low, 1.0 if high is None else high)
+        for found in (stacked.values(), stacked.null(shuffles, tick))
     )
+    samples = stacked.bootstrap(weights, tick)
+    ends = None if samples is None else np.quantile(samples, [0.025, 0.975], axis=0)
+
+    def scored(i: int, j: int) -> Scored:
+        reason = stacked.reasons[i] or stacked.reasons[j]
+        if reason is not None:
+            return Scored(None, reason=reason)
+        # The mirrored pair of a symmetric measure has the same null: it takes the same numbers.
+        a, b = (i, j) if i < j or not plan.measure.symmetric else (j, i)
+        try:
+            value = number(values[a, b])
+        except UndefinedMeasureError as error:
+            return Scored(None, reason=str(error))
+        null = Null(draws[:, a, b]) if len(shuffles) else None
+        if ends is None:
+            return Scored(value, null)
+        return Scored(value, null, low=float(ends[0, a, b]), high=float(ends[1, a, b]))
+
+    return {(i, j): scored(i, j) for i, j in plan.pairs}
 
 
-def _warnings(facts: Sequence[SpaceFacts], by: str) -> Iterable[str]:
-    if by == "position":
-        yield "Rows are matched by position: none of the arrays has ids, so nothing checks that row i is the same text."
-    n = facts[0].n
-    doubled = [f for f in facts if f.duplicates]
-    if doubled:
-        most = max(doubled, key=lambda f: f.duplicates)
-        yield (
-            f"{len(doubled)} of {len(facts)} spaces have repeated rows (most: {most.name}, {most.duplicates} of {n}); "
-            "repeats make spaces look more alike."
-        )
-    ruled = [f for f in facts if f.leading_share > _LEADING]
-    if ruled:
-        most = max(ruled, key=lambda f: f.leading_share)
-        yield (
-            f"In {len(ruled)} of {len(facts)} spaces one direction holds more than half of the variance (most: "
-            f"{most.name}, {most.leading_share:.1%}): it rules CKA and Procrustes there. Compare again with "
-            "scale='standardize' or scale='drop:1' (--scale)."
-        )
-    wide = [f for f in facts if n <= f.width]
-    if wide:
-        yield (
-            f"{n} rows are no more than the width of {len(wide)} of {len(facts)} spaces: biased measures (linear CKA, "
-            "Procrustes) are high by chance; read them beside their null."
-        )
-    elif n < 5 * max(f.width for f in facts):
-        yield f"{n} rows are fewer than five times the greatest width: read biased measures beside their null."
+def _route(plan: Plan) -> str:
+    if plan.refused is not None:
+        return "refused"
+    return "stacked" if plan.stacked else "pairwise"
 
 
 def _names(spaces: Sequence[Space], plan: Plan) -> str:
     i, j = plan.pairs[0]
-    more = f" and {len(plan.pairs) - 1} more pairs" if len(plan.pairs) > 2 else ""
-    return f"{spaces[i].name} and {spaces[j].name}{more}"
+    more = len(plan.pairs) - 2
+    pair = f"{spaces[i].name} and {spaces[j].name}"
+    return pair if more <= 0 else f"{pair} (and {more} more pairs)"

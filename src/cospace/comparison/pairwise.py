@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +10,14 @@ import numpy as np
 
 from cospace._arrays import to_numpy
 from cospace._threads import each
-from cospace.errors import UndefinedMeasureError
+from cospace.comparison.undefined import UNDEFINED, number, why
 from cospace.measures import Measure
 from cospace.space import Space
 from cospace.stats import Null, Permutations
 
 __all__ = ["Pairwise", "Scored"]
+
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Scored:
     """Values over shuffles of the target."""
     reason: str | None = None
     """Why there is no value."""
+    note: str | None = None
+    """Why there is no null beside the value."""
     low: float | None = None
     """Lower end of the bootstrap interval."""
     high: float | None = None
@@ -36,37 +40,43 @@ class Scored:
 
 @dataclass(eq=False)
 class Pairwise:
-    """Summaries of spaces, shared by all measures that keep the same."""
+    """Spaces on so many principal components, and their summaries, each made once."""
 
-    spaces: list[Space]
-    """The spaces, at the width that is compared."""
+    spaces: Sequence[Space]
+    """The spaces at full width."""
+    reduced: int | None = None
+    """Leading principal components that are compared; None for full width."""
+    narrowed: dict[int, Space] = field(default_factory=dict)
+    """Position -> space on its components, made when first needed."""
     kept: dict[tuple[int, Any], Any] = field(default_factory=dict)
     """(position, summarise) -> summary, or the error that it raised."""
 
-    def summary(self, at: int, measure: Measure) -> Any:
-        """Summary of one space.
+    def at(self, positions: Iterable[int]) -> list[Space]:
+        """Return spaces at the width that is compared."""
+        positions = list(positions)
+        if self.reduced is None:
+            return [self.spaces[i] for i in positions]
+        k = self.reduced
 
-        Raises
-        ------
-        UndefinedMeasureError
-            Again, each time, where the space has none.
-        """
-        kept = self.kept[at, measure.summarise]
-        if isinstance(kept, UndefinedMeasureError):
-            raise kept
-        return kept
+        def narrow(i: int) -> Space:
+            space = self.spaces[i]
+            return space.reduce(min(k, space.n, space.width))
 
-    def summarise(self, measure: Measure, at: Iterable[int]) -> None:
+        missing = [i for i in positions if i not in self.narrowed]
+        self.narrowed.update(zip(missing, each(narrow, missing), strict=True))
+        return [self.narrowed[i] for i in positions]
+
+    def summarise(self, measure: Measure, positions: Iterable[int]) -> None:
         """Make the summaries that are not there yet."""
 
-        def make(i: int) -> Any:
+        def make(space: Space) -> Any:
             try:
-                return measure.summarise(to_numpy(self.spaces[i].rows))
-            except UndefinedMeasureError as error:
+                return measure.summarise(to_numpy(space.rows))
+            except UNDEFINED as error:
                 return error
 
-        missing = [i for i in at if (i, measure.summarise) not in self.kept]
-        for i, kept in zip(missing, each(make, missing), strict=True):
+        missing = [i for i in positions if (i, measure.summarise) not in self.kept]
+        for i, kept in zip(missing, each(make, self.at(missing)), strict=True):
             self.kept[i, measure.summarise] = kept
 
     def forget(self, measure: Measure) -> None:
@@ -78,25 +88,31 @@ class Pairwise:
     def score(
         self,
         measure: Measure,
-        pairs: Iterable[tuple[int, int]],
+        pairs: Iterable[Pair],
         shuffles: Permutations,
         progress: Callable[[], None],
-    ) -> dict[tuple[int, int], Scored]:
+    ) -> dict[Pair, Scored]:
         """Value and null of every pair; a symmetric measure computes one of two mirrored pairs."""
-        asked = list(dict.fromkeys(pairs))
+        asked = dict.fromkeys(pairs)
         self.summarise(measure, dict.fromkeys(i for pair in asked for i in pair))
-        once = [
-            (i, j) for i, j in asked if not (measure.symmetric and i > j and (j, i) in set(asked))
-        ]
+        once = [(i, j) for i, j in asked if not (measure.symmetric and i > j and (j, i) in asked)]
         made = each(lambda pair: self._pair(measure, *pair, shuffles), once, progress)
         scored = dict(zip(once, made, strict=True))
         return {(i, j): scored[(i, j) if (i, j) in scored else (j, i)] for i, j in asked}
 
     def _pair(self, measure: Measure, i: int, j: int, shuffles: Permutations) -> Scored:
+        source, target = self.kept[i, measure.summarise], self.kept[j, measure.summarise]
+        for kept in (source, target):
+            if isinstance(kept, Exception):
+                return Scored(None, reason=why(kept))
         try:
-            source, target = self.summary(i, measure), self.summary(j, measure)
-            value = measure.of(source, target)
-            draws = [measure.of(source, target.permuted(order)) for order in shuffles.orders]
-        except UndefinedMeasureError as error:
-            return Scored(None, reason=str(error))
+            value = number(measure.of(source, target))
+        except UNDEFINED as error:
+            return Scored(None, reason=why(error))
+        draws = []
+        for order in shuffles.orders:
+            try:
+                draws.append(number(measure.of(source, target.permuted(order))))
+            except UNDEFINED as error:
+                return Scored(value, note=f"there is no null, a shuffle has no value: {why(error)}")
         return Scored(value, Null(np.asarray(draws)) if draws else None)

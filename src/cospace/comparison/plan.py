@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from cospace._threads import free_cores
 from cospace.measures import Measure
 from cospace.space import Space
 
-__all__ = ["DEPTHS", "Plan", "free_bytes", "matched_pairs", "ordered_pairs", "plan_measure"]
+__all__ = [
+    "DEPTHS",
+    "Pair",
+    "Plan",
+    "free_bytes",
+    "matched_pairs",
+    "model_of",
+    "ordered_pairs",
+    "plan_measure",
+    "stack_bytes",
+]
 
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Relative depths at which measures that decompose each pair run in a grid."""
 
 Pair = tuple[int, int]
+
+_GATHER = 20
+"""Cost of a gathered entry, in multiplications of a matrix product."""
+_SHARE = 0.8
+"""Share of the free memory that a comparison may fill."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +47,8 @@ class Plan:
     """Leading principal components, None for full width."""
     stacked: bool
     """One product of all relations, or pair by pair."""
+    refused: str | None = None
+    """Why the measure is not run at all."""
 
 
 def ordered_pairs(spaces: Sequence[Space]) -> tuple[Pair, ...]:
@@ -46,29 +65,51 @@ def model_of(space: Space) -> str:
 def matched_pairs(spaces: Sequence[Space]) -> tuple[Pair, ...]:
     """Ordered pairs of two models' spaces at the same of the five relative depths.
 
-    For a depth f each model (and pooling) takes its site nearest to f; of two as near, the later.
-    Where no model has more than one site, all ordered pairs.
+    For a depth f each model takes its site nearest to f, of two as near the later, for each
+    pooling by itself; two models meet in the poolings that both have, or, where they share none,
+    in all. Spaces of one model meet each other instead. Where no model has more than one site,
+    or no two sites meet, all ordered pairs.
     """
     sites: dict[tuple[str, object], list[int]] = {}
     for i, space in enumerate(spaces):
         sites.setdefault((model_of(space), space.facts.get("pooling")), []).append(i)
     if all(len(members) == 1 for members in sites.values()):
         return ordered_pairs(spaces)
-    found: dict[Pair, None] = {}
-    for depth in DEPTHS:
-        chosen = {
-            key: min(members, key=lambda i: (abs(_depth(spaces[i]) - depth), -i))
+    chosen = [
+        {
+            key: min(members, key=lambda i: _from(depth, spaces[i], i))
             for key, members in sites.items()
         }
-        for (model, pooling), i in chosen.items():
-            for (other, its_pooling), j in chosen.items():
-                if model != other and pooling == its_pooling:
-                    found[i, j] = None
-    return tuple(found)
+        for depth in DEPTHS
+    ]
+    if len({model for model, _ in sites}) == 1:
+        found = _within(chosen)
+    else:
+        found = [pair for at in chosen for pair in _between(at)]
+    return tuple(dict.fromkeys(found)) or ordered_pairs(spaces)
 
 
-def _depth(space: Space) -> float:
-    return float(space.facts.get("depth") or 0.0)
+def _from(depth: float, space: Space, at: int) -> tuple[float, bool, float, int]:
+    """Order of the sites of a model from the nearest to ``depth``; final_norm ends the last block."""
+    own = float(space.facts.get("depth") or 0.0)
+    return round(abs(own - depth), 9), space.facts.get("site") != "final_norm", -own, -at
+
+
+def _between(chosen: Mapping[tuple[str, object], int]) -> list[Pair]:
+    poolings: dict[str, set[object]] = {}
+    for model, pooling in chosen:
+        poolings.setdefault(model, set()).add(pooling)
+    return [
+        (i, j)
+        for (model, pooling), i in chosen.items()
+        for (other, its), j in chosen.items()
+        if model != other and (pooling == its or not poolings[model] & poolings[other])
+    ]
+
+
+def _within(chosen: Sequence[Mapping[tuple[str, object], int]]) -> list[Pair]:
+    ends = [(key, i) for at in chosen for key, i in at.items()]
+    return [(i, j) for key, i in ends for other, j in ends if key == other and i != j]
 
 
 def plan_measure(
@@ -79,39 +120,75 @@ def plan_measure(
     reduced: int | None,
     draws: int,
 ) -> Plan:
-    """Decide pairs and route of one measure."""
+    """Decide pairs and route of one measure, and whether its route fits into memory."""
     chosen = (
         matched_pairs(spaces) if measure.decomposes and pairs == "auto" else ordered_pairs(spaces)
     )
-    return Plan(measure, chosen, reduced, _stack(measure, spaces, len(chosen), reduced, draws))
-
-
-def _stack(
-    measure: Measure, spaces: Sequence[Space], pairs: int, reduced: int | None, draws: int
-) -> bool:
-    """Whether one product of relations is cheaper than pair by pair, and fits."""
     if measure.relation is None:
-        return False
+        return Plan(measure, chosen, reduced, stacked=False)
     n, count = spaces[0].n, len(spaces)
-    entries = n * (n + 1) // 2
-    if 12 * entries * (count + 2) > free_bytes() // 2:
-        return False
-    if measure.needs != "gram" or measure.arrays == "numpy":
-        return True
+    need, free = stack_bytes(measure, n, count), free_bytes()
+    if need > _SHARE * free:
+        if measure.needs == "neighbours" or _by_coordinates(measure):
+            return Plan(measure, chosen, reduced, stacked=False)
+        fit = int(n * (_SHARE * free / need) ** 0.5)
+        refused = (
+            f"Relating each of {n} rows to each, {count} spaces need {_size(need)} of memory; {_size(free)} "
+            f"are free. Compare about {float(f'{fit:.1e}'):.0f} rows, or fewer spaces at once."
+        )
+        return Plan(measure, chosen, reduced, stacked=False, refused=refused)
+    if not _by_coordinates(measure):
+        return Plan(measure, chosen, reduced, stacked=True)
     width = reduced or max(space.width for space in spaces)
-    # In units of one multiplication: a gathered entry costs about twenty of them.
-    by_stack = (1 + draws) * entries * count * (20 + count) + count * n * n * width
-    by_pair = (1 + draws) * (pairs // 2) * 3 * n * width * min(n, width)
-    return by_stack <= by_pair
+    entries = n * (n + 1) // 2
+    by_stack = (1 + draws) * entries * count * (_GATHER + count) + count * n * n * width
+    by_pair = (1 + draws) * (len(chosen) // 2) * 3 * n * width * min(n, width)
+    return Plan(measure, chosen, reduced, stacked=by_stack <= by_pair)
+
+
+def _by_coordinates(measure: Measure) -> bool:
+    """Whether the plain function takes the cheaper of rows and coordinates, as CKA does."""
+    return measure.needs == "gram" and measure.arrays == "any"
+
+
+def stack_bytes(measure: Measure, n: int, count: int) -> int:
+    """Memory that the stacked route needs at its peak, in bytes.
+
+    Relations are made one a core, with their matrix, its order and its ranks; what is kept is the
+    upper triangle in double and in single precision. Of neighbours, all but a few entries are 0
+    and are not kept.
+    """
+    cores = min(free_cores(), count)
+    if measure.needs == "neighbours":
+        return 32 * n * n * cores
+    return 48 * n * n * cores + 12 * (n * (n + 1) // 2) * count
 
 
 def free_bytes() -> int:
-    """Memory that is free for use, in bytes."""
+    """Memory that is free for use, in bytes: of the machine, or of the container if that is less."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    lines = _read("/proc/meminfo").splitlines()
+    found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    most, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")
+    if most.strip().isdecimal() and used.strip().isdecimal():
+        cached = [
+            int(line.split()[1])
+            for line in _read("/sys/fs/cgroup/memory.stat").splitlines()
+            if line.startswith("inactive_file ")
+        ]
+        found.append(int(most) - int(used) + sum(cached))
+    return max(min(found), 0)
+
+
+def _read(path: str) -> str:
     try:
-        with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
+        return Path(path).read_text(encoding="ascii")
     except OSError:
-        pass
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        return ""
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"

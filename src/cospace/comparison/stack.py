@@ -6,105 +6,235 @@ memory and all pairs of spaces come from one product a shuffle.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from cospace._threads import each
+from cospace.comparison.undefined import UNDEFINED, why
 from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
 from cospace.space import Space
 from cospace.stats import Permutations, Weights
 from cospace.summaries import Order, Relation
 
-__all__ = ["Stack"]
+__all__ = ["Dense", "Sparse", "Stack", "Triangle", "stack"]
 
 Floats = npt.NDArray[np.float64]
-_LINES = 1 << 16
+Tick = Callable[[], None]
+
+_LINES = 1 << 12
+"""Lines of a block whose product stays in a core's cache."""
+_SPARSE = 0.1
+"""Share of entries that are not zero below which a directed relation is kept sparse."""
+
+
+class Stack(Protocol):
+    """Relations of several spaces, side by side."""
+
+    @property
+    def reasons(self) -> tuple[str | None, ...]:
+        """Why a space has no relation; its products are 0 and mean nothing."""
+        ...
+
+    def values(self) -> Floats:
+        """Inner products of all pairs, in float64, shape (spaces, spaces)."""
+        ...
+
+    def null(self, shuffles: Permutations, progress: Tick) -> Floats:
+        """Inner products with every target shuffled, shape (shuffles, spaces, spaces)."""
+        ...
+
+    def bootstrap(self, weights: Weights, progress: Tick) -> Floats | None:
+        """Inner products in bootstrap samples of the rows; None where they would mislead."""
+        ...
+
+
+def stack(measure: Measure, spaces: Sequence[Space], progress: Tick) -> Stack:
+    """Relate the rows of every space, once.
+
+    Raises
+    ------
+    UndefinedMeasureError
+        When none of the spaces has a relation.
+    """
+    relation = measure.relation
+    assert relation is not None  # noqa: S101  a plan stacks only measures that have one
+    reasons: list[str | None] = [None] * len(spaces)
+
+    def relate(at: int) -> Relation | None:
+        try:
+            return relation(spaces[at].rows)
+        except UNDEFINED as error:
+            reasons[at] = why(error)
+            return None
+
+    first, start = None, 0
+    while first is None and start < len(spaces):
+        first = each(relate, [start], progress)[0]
+        start += 1
+    if first is None:
+        raise UndefinedMeasureError(str(reasons[0]))
+    rest = range(start, len(spaces))
+    made = first.vector
+    if first.form == "square" and np.count_nonzero(made) < _SPARSE * len(made):
+
+        def thin(at: int) -> Any:
+            found = relate(at)
+            return _thin(np.zeros_like(made) if found is None else found.vector)
+
+        empty = _thin(np.zeros_like(made))
+        columns = [empty] * (start - 1) + [_thin(made), *each(thin, rest, progress)]
+        return Sparse(scipy.sparse.hstack(columns, format="csr"), first.n, tuple(reasons))
+
+    table = np.zeros((len(made), len(spaces)))
+    table[:, start - 1] = made
+
+    def keep(at: int) -> None:
+        found = relate(at)
+        if found is not None:
+            table[:, at] = found.vector
+
+    each(keep, rest, progress)
+    return Dense(table, table.astype(np.float32), first, tuple(reasons))
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
-    """Relations of several spaces."""
+class Triangle:
+    """Where the entries (i, j), i <= j, of a symmetric matrix stand in a vector."""
+
+    above: Order
+    """Their places in the n^2 entries of the matrix, line by line."""
+    place: Order
+    """Where entry (i, j) and its mirror stand in the vector, shape (n, n)."""
+
+    @classmethod
+    def of(cls, n: int) -> Triangle:
+        """Number the upper triangle of an n x n matrix, line by line."""
+        rows, columns = np.triu_indices(n)
+        place = np.empty((n, n), dtype=np.int64)
+        place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+        return cls(rows * n + columns, place)
+
+    def entries(self, order: Order) -> Order:
+        """Where each entry of the permuted matrix stood before."""
+        return np.asarray(self.place.take(order, 0).take(order, 1).ravel().take(self.above))
+
+    def products(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """w_i w_j of every entry, as a column."""
+        return np.asarray(np.outer(weights, weights).ravel().take(self.above)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Relations as columns of one matrix."""
 
     columns: Floats
     """Unit vectors, shape (entries, spaces)."""
+    single: npt.NDArray[np.float32]
+    """The same in single precision."""
     first: Relation
     """One of them, for its form."""
     reasons: tuple[str | None, ...]
     """Why a space has no relation; its column is zero."""
 
-    @classmethod
-    def of(cls, measure: Measure, spaces: list[Space], progress: Callable[[], None]) -> Stack:
-        """Compute the relation of every space.
-
-        Raises
-        ------
-        UndefinedMeasureError
-            When none of the spaces has one.
-        """
-        relation = measure.relation
-        assert relation is not None  # noqa: S101  a plan stacks only measures that have one
-
-        def relate(space: Space) -> tuple[Relation | None, str | None]:
-            try:
-                return relation(space.rows), None
-            except UndefinedMeasureError as error:
-                return None, str(error)
-
-        related = each(relate, spaces, progress)
-        found = [r for r, _ in related]
-        reasons = [reason for _, reason in related]
-        first = next((r for r in found if r is not None), None)
-        if first is None:
-            raise UndefinedMeasureError(str(reasons[0]))
-        columns = np.zeros((len(first.vector), len(spaces)))
-        for i, r in enumerate(found):
-            if r is not None:
-                columns[:, i] = r.vector
-        return cls(columns, first, tuple(reasons))
-
     def values(self) -> Floats:
         """Inner products of all pairs, in float64."""
-        return np.asarray(self.columns.T @ self.columns)
+        starts = range(0, len(self.columns), 16 * _LINES)
 
-    def null(self, shuffles: Permutations, progress: Callable[[], None]) -> Floats:
-        """Inner products with every target shuffled, shape (shuffles, spaces, spaces)."""
-        single = self.columns.astype(np.float32)
-        count = single.shape[1]
+        def product(start: int) -> Floats:
+            block = self.columns[start : start + 16 * _LINES]
+            return np.asarray(block.T @ block)
+
+        # In blocks, so that the sum is the same whatever the number of cores.
+        total = np.zeros((self.columns.shape[1],) * 2)
+        for part in each(product, starts):
+            total += part
+        return total
+
+    def null(self, shuffles: Permutations, progress: Tick) -> Floats:
+        """Inner products with every target shuffled; within 1e-6 of those in float64."""
+        count = self.single.shape[1]
+        if self.first.form == "triangle" and len(shuffles):
+            entries_of = Triangle.of(self.first.n).entries
+        else:
+
+            def entries_of(order: Order) -> Order:
+                return Relation.entries(order, self.first.form)
 
         def shuffled(order: Order) -> Floats:
-            entries = Relation.entries(order, self.first.form)
+            entries = entries_of(order)
             total = np.zeros((count, count))
-            for start in range(0, len(single), _LINES):
+            for start in range(0, len(entries), _LINES):
                 lines = slice(start, start + _LINES)
-                total += single[lines].T @ single[entries[lines]]
+                total += self.single[lines].T @ self.single.take(entries[lines], axis=0)
             return total
 
-        return np.asarray(each(shuffled, shuffles.orders, progress)).reshape(-1, count, count)
+        draws = each(shuffled, shuffles.orders, progress)
+        return np.asarray(draws).reshape(-1, count, count)
 
-    def bootstrap(self, weights: Weights, progress: Callable[[], None]) -> Floats:
-        """Values in bootstrap samples of the rows, shape (samples, spaces, spaces).
+    def bootstrap(self, weights: Weights, progress: Tick) -> Floats | None:
+        """Values in bootstrap samples: entry (i, j) weighs as often as its two rows are drawn.
 
-        A sample reweights the entries; the centring stays that of all rows, to which the value is
-        insensitive to first order because centred relations are orthogonal to every change of
-        centring.
+        The centring stays that of all rows, to which the value is insensitive to first order,
+        because centred relations are orthogonal to every change of centring. Where a diagonal or
+        whole lists of neighbours enter the value, copies of a row would change what is measured,
+        and there is no interval.
         """
-        single = self.columns.astype(np.float32)
-        count = single.shape[1]
+        if self.first.interval != "pairs" or not len(weights):
+            return None
+        count = self.single.shape[1]
+        triangle = Triangle.of(self.first.n)
 
         def sample(draw: int) -> Floats:
-            roots = weights.roots(draw, self.first.form)
+            weight = triangle.products(weights.counts[draw].astype(np.float32))
             total = np.zeros((count, count))
-            for start in range(0, len(single), _LINES):
+            for start in range(0, len(weight), _LINES):
                 lines = slice(start, start + _LINES)
-                block = single[lines] * roots[lines, None]
-                total += block.T @ block
+                block = self.single[lines]
+                total += block.T @ (block * weight[lines])
             return total
 
         samples = np.asarray(each(sample, range(len(weights)), progress))
         own = np.sqrt(np.diagonal(samples, axis1=1, axis2=2))
-        own = np.where(own > 0, own, np.nan)
-        return np.asarray(samples / (own[:, :, None] * own[:, None, :]))
+        own = np.where(own > 0, own, 1.0)  # a zero column: its reason stands beside it
+        return np.asarray(np.clip(samples / (own[:, :, None] * own[:, None, :]), -1.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """Directed relations of which few entries are not zero, such as lists of neighbours."""
+
+    columns: Any
+    """Unit vectors, a sparse matrix of shape (n^2, spaces)."""
+    n: int
+    """Number of rows."""
+    reasons: tuple[str | None, ...]
+    """Why a space has no relation; its column is zero."""
+
+    def values(self) -> Floats:
+        """Inner products of all pairs."""
+        return np.asarray((self.columns.T @ self.columns).toarray())
+
+    def null(self, shuffles: Permutations, progress: Tick) -> Floats:
+        """Inner products with every target shuffled."""
+        count = self.columns.shape[1]
+        sources = self.columns.T.tocsr()
+
+        def shuffled(order: Order) -> Floats:
+            targets = self.columns[Relation.entries(order, "square")]
+            return np.asarray((sources @ targets).toarray())
+
+        draws = each(shuffled, shuffles.orders, progress)
+        return np.asarray(draws).reshape(-1, count, count)
+
+    def bootstrap(self, weights: Weights, progress: Tick) -> None:
+        """None: one row more changes the neighbours of many, so rows do not vary one by one."""
+
+
+def _thin(vector: Floats) -> Any:
+    return scipy.sparse.csc_array(vector[:, None])

@@ -17,8 +17,11 @@ __all__ = ["Null", "Permutations"]
 
 Floats = npt.NDArray[np.float64]
 
-TIE = 2e-6
-"""Values closer than this count as ties: shuffles are summed in single precision."""
+_TIE = 1e-9
+"""Values that differ by no more than this share of their size are ties."""
+
+_TIE_SINGLE = 2e-6
+"""The same for values of size 1 that were summed in single precision."""
 
 
 @dataclass(frozen=True)
@@ -73,19 +76,41 @@ class Permutations:
         return len(self.orders)
 
     def p(
-        self, value: float, draws: Floats, kind: Literal["similarity", "distance", "divergence"]
+        self,
+        value: float,
+        draws: Floats,
+        kind: Literal["similarity", "distance", "divergence"],
+        *,
+        single: bool = False,
     ) -> float:
         """Share of arrangements at least as alike as ``value``, which counts as one itself.
 
         (1 + count) / (1 + draws) for sampled shuffles; count / all where all are enumerated (the
-        identity is among them). Never 0.
+        identity is among them). Never 0. Ties count.
+
+        Parameters
+        ----------
+        value
+            The measure on the rows as they are.
+        draws
+            The measure over the shuffles, in the order of ``orders``.
+        kind
+            Which end means alike.
+        single
+            Whether the draws were summed in single precision, so that ties are held less exactly.
+
+        Examples
+        --------
+        >>> shuffles = Permutations.of(9, 4, rng=np.random.default_rng(0))
+        >>> shuffles.p(0.5, np.array([0.1, 0.2, 0.5, 0.9]), "similarity")
+        0.6
+        >>> shuffles.p(0.5, np.array([0.1, 0.2, 0.5, 0.9]), "distance")
+        0.8
         """
-        slack = TIE * max(1.0, abs(value))
-        count = int(
-            np.count_nonzero(
-                draws >= value - slack if kind == "similarity" else draws <= value + slack
-            )
-        )
+        size = max(abs(value), float(np.abs(draws).max()))
+        slack = _TIE_SINGLE * max(1.0, size) if single else _TIE * size
+        alike = draws >= value - slack if kind == "similarity" else draws <= value + slack
+        count = int(np.count_nonzero(alike))
         return max(count, 1) / len(draws) if self.exact else (1 + count) / (1 + len(draws))
 
 
@@ -94,7 +119,7 @@ class Null:
     """A measure over shuffles."""
 
     draws: Floats
-    """Values, shape (number of shuffles,)."""
+    """Values, shape (number of shuffles,); at least one."""
 
     @property
     def mean(self) -> float:

@@ -1,0 +1,97 @@
+"""What a comparison records of a space and of a measure, and what it warns of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cospace._arrays import to_numpy
+from cospace.comparison.plan import model_of
+from cospace.comparison.result import MeasureFacts, SpaceFacts
+from cospace.linalg import centred, numerical_rank
+from cospace.measures import Measure
+from cospace.space import Space
+
+__all__ = ["facts_of", "space_facts", "warnings_of"]
+
+_LEADING = 0.5
+
+
+def facts_of(measure: Measure) -> MeasureFacts:
+    """Claims of a measure, as results hold them."""
+    return MeasureFacts(
+        name=measure.name,
+        title=measure.title,
+        kind=measure.kind,
+        bounds=measure.bounds,
+        identical=measure.identical,
+        symmetric=measure.symmetric,
+        invariant_to=tuple(sorted(measure.invariant_to)),
+        summary=measure.summary,
+        reference=measure.reference,
+    )
+
+
+def space_facts(space: Space) -> SpaceFacts:
+    """Rank, leading direction, repeats, fingerprint and provenance of a space."""
+    s = _spectrum(to_numpy(centred(space.rows)))
+    variance = float(np.sum(s**2))
+    facts = dict(space.facts)
+    return SpaceFacts(
+        name=space.name,
+        model=model_of(space),
+        site=facts.pop("site", None),
+        depth=facts.pop("depth", None),
+        pooling=facts.pop("pooling", None),
+        n=space.n,
+        width=space.width,
+        rank=numerical_rank(s),
+        leading_share=float(s[0] ** 2) / variance if variance else 0.0,
+        duplicates=space.duplicates(),
+        fingerprint=space.fingerprint,
+        steps=space.steps,
+        facts=facts,
+    )
+
+
+def _spectrum(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Singular values, largest first, from the smaller of X X^T and X^T X.
+
+    Squares hold singular values down to some 1e-7 of the largest, below the rank tolerance.
+    """
+    peak = float(np.abs(x).max())
+    x = x / peak if peak else x
+    values = np.linalg.eigvalsh(x @ x.T if x.shape[0] < x.shape[1] else x.T @ x)
+    return np.asarray(np.sqrt(np.clip(values[::-1], 0.0, None)))
+
+
+def warnings_of(facts: Sequence[SpaceFacts], by: str) -> Iterable[str]:
+    """What a reader must know before believing a number; one line each."""
+    if by == "position":
+        yield "Rows are matched by position: none of the arrays has ids, so nothing checks that row i is the same text."
+    n = facts[0].n
+    doubled = [f for f in facts if f.duplicates]
+    if doubled:
+        most = max(doubled, key=lambda f: f.duplicates)
+        yield (
+            f"{len(doubled)} of {len(facts)} spaces have repeated rows (most: {most.name}, {most.duplicates} of {n}); "
+            "repeats make spaces look more alike."
+        )
+    ruled = [f for f in facts if f.leading_share > _LEADING and f.rank > 1]
+    if ruled:
+        most = max(ruled, key=lambda f: f.leading_share)
+        yield (
+            f"In {len(ruled)} of {len(facts)} spaces one direction holds more than half of the variance (most: "
+            f"{most.name}, {most.leading_share:.1%}): it rules CKA and Procrustes there. Compare again after "
+            "space.scale('standardize') or space.scale('drop:1') (on the command line: --scale)."
+        )
+    wide = [f for f in facts if n <= f.width]
+    if wide:
+        yield (
+            f"{n} rows are no more than the width of {len(wide)} of {len(facts)} spaces: biased measures (linear CKA, "
+            "Procrustes) are high by chance; read them beside their null."
+        )
+    elif n < 5 * max(f.width for f in facts):
+        yield f"{n} rows are fewer than five times the greatest width: read biased measures beside their null."
