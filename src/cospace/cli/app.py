@@ -100,6 +100,9 @@ def run(words: Sequence[str]) -> int:
     InputError
         For a command line that is not understood.
     """
+    for word in words:
+        if not _is_unicode(word):
+            raise InputError(f"{word!r} is not valid UTF-8: give the file another name.")
     program = typer.main.get_command(app)
     try:
         with program.make_context("cospace", list(words), obj={"words": list(words)}) as context:
@@ -110,6 +113,14 @@ def run(words: Sequence[str]) -> int:
         path = error.ctx.command_path if error.ctx is not None else "cospace"
         raise InputError(f"{_sentence(error.format_message())} See '{path} --help'.") from None
     return 0
+
+
+def _is_unicode(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _sentence(text: str) -> str:

@@ -15,6 +15,7 @@ from cospace.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from cospace.corpus import Corpus
+    from cospace.models.base import LanguageModel
     from cospace.space import Space
     from cospace.store import Store
 
@@ -180,7 +181,13 @@ def spaces_of(references: Sequence[str], how: Reading) -> Inputs:
                 "models with models."
             )
         _refuse(how, OF_MODELS, "models", "array files")
-        return Inputs(spacefile.spaces_of(files), {"files": [str(file) for file in files]})
+        try:
+            spaces = spacefile.spaces_of(files)
+        except InputError as error:
+            # What is wrong with rows is said of the space; its file is what the user knows.
+            at = next((f for f in files if str(error).startswith(f"{f.stem} ")), None)
+            raise InputError(str(error) if at is None else f"{at}: {error}") from None
+        return Inputs(spaces, {"files": [str(file) for file in files]})
     stores = [r for r in references if Path(r).is_dir() and is_store(Path(r))]
     if stores:
         if len(references) > 1:
@@ -227,8 +234,10 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
     from cospace.extraction import extract
     from cospace.models.base import TokenPolicy
     from cospace.models.cache import cache_folder
-    from cospace.models.hf import load_model
+    from cospace.models.checkpoint import number_type, where_to_run
 
+    number_type(how.dtype)
+    where_to_run(how.device)
     if "texts" not in how.typed and how.texts == "plain":
         say(f"texts: plain, {len(corpus)} packaged sentences (--texts for your own)")
     _tell_duplicates(corpus)
@@ -237,17 +246,7 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
         folder = cache_folder() / "activations"
         say(f"activations are kept in {folder} (--store for another folder)")
     labels = _labels(references)
-    models = [
-        load_model(
-            reference,
-            dtype=how.dtype,
-            device=how.device,  # type: ignore[arg-type]  # checked where it is used
-            accept=tuple(how.accept),
-            trust_remote_code=how.trust_remote_code,
-            name=labels[reference],
-        )
-        for reference in references
-    ]
+    models = [_load(reference, how, name=labels[reference]) for reference in references]
     store = extract(
         models,
         corpus,
@@ -258,6 +257,26 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
         batch_tokens=how.batch_tokens,
     )
     return store, corpus
+
+
+def _load(reference: str, how: Reading, *, name: str | None) -> LanguageModel:
+    from safetensors import SafetensorError
+
+    from cospace.models.hf import load_model
+
+    try:
+        return load_model(
+            reference,
+            dtype=how.dtype,
+            device=how.device,  # type: ignore[arg-type]  # checked where it is used
+            accept=tuple(how.accept),
+            trust_remote_code=how.trust_remote_code,
+            name=name,
+        )
+    except SafetensorError as error:
+        raise InputError(
+            f"{reference}: its weights are damaged ({error}): fetch or copy them again."
+        ) from None
 
 
 def _check_reading(how: Reading) -> None:
@@ -286,7 +305,9 @@ def _check_references(references: Sequence[str], how: Reading) -> None:
             raise InputError(
                 f"{reference} is neither a model (no config.json in it) nor a store of activations."
             )
-        if reference not in free and "/" not in reference and not path.exists():
+        # Files that are here are left for later: taking their checksum twice costs time.
+        here = path.is_dir() or (path.is_file() and path.suffix.lower() == ".gguf")
+        if reference not in free and not here:
             resolve_weights(reference, accept=tuple(how.accept))
 
 
