@@ -160,7 +160,7 @@ def stack_bytes(measure: Measure, n: int, count: int) -> int:
     """
     cores = min(free_cores(), count)
     if measure.needs == "neighbours":
-        return 32 * n * n * cores
+        return (16 + 40 * cores) * n * n
     return 48 * n * n * cores + 12 * (n * (n + 1) // 2) * count
 
 
