@@ -7,6 +7,8 @@ import shlex
 
 import pytest
 
+from cospace.corpus import Corpus
+
 
 def test_models_become_a_table_and_are_read_once(cli, model_folders, texts, monkeypatch, tmp_path):
     monkeypatch.setenv("COSPACE_CACHE", str(tmp_path / "cache"))
@@ -224,8 +226,11 @@ def _reading(**options):
 
 
 @pytest.mark.weights
-def test_two_packaged_models_are_more_alike_than_chance(cli):
-    found = cli("compare", "minilm", "smollm2-135m", "--sites", "0.2", "--measures", "debiased_cka")
+def test_two_packaged_models_are_more_alike_than_chance(cli, tmp_path):
+    lines = [json.dumps({"text": text}) for text in Corpus.packaged("plain").texts[::6]]
+    (tmp_path / "some.jsonl").write_text("\n".join(lines))
+    words = ("compare", "minilm", "smollm2-135m", "--texts", "some.jsonl", "--store", "s")
+    found = cli(*words, "--sites", "0.2", "--measures", "debiased_cka")
     assert found.code == 0, found.err
-    assert "texts: plain, 480 packaged sentences" in found.err
+    assert found.out.startswith("minilm and smollm2-135m: 80 rows, widths 384 and 576\n")
     assert "above chance" in found.out

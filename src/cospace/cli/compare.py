@@ -193,7 +193,7 @@ def compare(
         # A file that cannot be written must not cost the result.
         whole = _print(result, json=json)
     if not (whole or json or save or report):
-        say("Every pair of sites: --report out.html to look at, --save out.json or --json to use.")
+        say("The rest: --report out.html to look at, --save out.json or --json to use.")
 
 
 def _measures(names: str) -> list[Measure | str]:

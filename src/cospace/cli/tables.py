@@ -84,7 +84,7 @@ def print_comparison(result: Comparison, *, brief: bool = False) -> bool:
         shown = [best for best in bests if main is not None and best.measure.name == main.name]
         if main is not None:
             write([f"{main.title}, {main.kind}; {result.spaces[0].n:,} rows", ""])
-        write(_table(shown, result, notes, named=True))
+        write([*_table(shown, result, notes, named=True), ""])
     else:
         shown = bests
         for pair in pairs:
