@@ -38,7 +38,7 @@ import pytest
         ("compare a.npy b.npy --measures nonsense_at_all", "is not a measure. Known: "),
         ("compare a.npy b.npy --measures ,", "--measures names nothing"),
         ("compare a.npy b.npy --measures svcca,svcca", "--measures names one twice"),
-        ("compare w.npy v.npy --measures mean_cca", "reduced"),
+        ("compare w.npy v.npy --measures mean_cca", "On the command line: --reduced K."),
         ("compare w.npy v.npy --measures predictive_r2", "rows"),
         ("compare a.npy b.npy --scale nonsense", "'nonsense' is not a scaling. "),
         ("compare a.npy b.npy --scale whitten:1", "Did you mean 'whiten'?"),

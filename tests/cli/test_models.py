@@ -70,7 +70,7 @@ def test_a_store_is_compared_by_its_sites_and_poolings(cli, model_folders, texts
     }
     assert "--texts is for models, and this is a store" in cli(*words, "--texts", "t").mistake
     assert "compare one store at a time" in cli("compare", "my store", "minilm").mistake
-    assert "no site" in cli(*words, "--sites", "block.9").mistake.replace("not a site", "no site")
+    assert "'block.9' is not a site" in cli(*words, "--sites", "block.9").mistake
 
 
 def test_the_sites_of_one_model_are_compared_with_each_other(cli, model_folders, texts):
@@ -80,6 +80,12 @@ def test_the_sites_of_one_model_are_compared_with_each_other(cli, model_folders,
     alone = cli(*words, "--sites", "last")
     assert alone.code == 2
     assert alone.err.splitlines()[-1].startswith("cospace: 1 space was given")
+
+
+def test_an_unknown_site_is_one_line_with_the_nearest(cli, model_folders, texts):
+    words = ("extract", model_folders[0], "--store", "s", "--texts", texts(), "--sites")
+    assert "Did you mean 'block.1'" in cli(*words, "blok.1").mistake
+    assert "a block is named 'block.3'" in cli(*words, "3").mistake
 
 
 def test_drift_of_a_model_in_two_forms(cli, model_folders, texts):
@@ -129,7 +135,7 @@ def test_overlong_texts_are_named_and_cut_on_request(cli, model_folders, texts):
     words = ("extract", model_folders[0], "--store", "s", "--texts", path)
     line = cli(*words).mistake
     assert "the-long-one" in line
-    assert "--truncate" in line
+    assert line.endswith("On the command line: --truncate.")
     found = cli(*words, "--truncate")
     assert found.code == 0
     assert "40 texts, 1 cut at 3 sites" in found.err

@@ -8,9 +8,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from cospace.errors import CospaceError, TextTooLongError
+from cospace.errors import CospaceError
 
 __all__ = ["main"]
+
+_OPTIONS = {
+    "reduced=": "--reduced K",
+    "truncate=True": "--truncate",
+    "special=": "--special, --no-sink",
+    "dtype=": "--dtype TYPE",
+    "device=": "--device WHERE",
+}
+"""What messages call an argument, and the option that sets it."""
 
 # Little is imported above, so that an interrupt while the rest loads ends as quietly as any other.
 
@@ -38,10 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         code = run(words)
         sys.stdout.flush()
-    except TextTooLongError as error:
-        _fail(f"{error} On the command line: --truncate.")
     except CospaceError as error:
-        _fail(str(error))
+        _fail(_with_options(str(error)))
     except KeyboardInterrupt as stop:
         _fail(str(stop) or "Interrupted.", code=130)
     except BrokenPipeError:
@@ -57,6 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         advice = " Free some space and run the same command again." if full else ""
         _fail(f"{where}{error.strerror or error}.{advice}")
     sys.exit(code)
+
+
+def _with_options(message: str) -> str:
+    found = [option for argument, option in _OPTIONS.items() if argument in message]
+    return f"{message} On the command line: {', '.join(found)}." if found else message
 
 
 def _drop_output() -> None:

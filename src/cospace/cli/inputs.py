@@ -235,6 +235,7 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
     from cospace.models.base import TokenPolicy
     from cospace.models.cache import cache_folder
     from cospace.models.checkpoint import number_type, where_to_run
+    from cospace.store.files import make_folder
 
     number_type(how.dtype)
     where_to_run(how.device)
@@ -245,6 +246,7 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
     if folder is None:
         folder = cache_folder() / "activations"
         say(f"activations are kept in {folder} (--store for another folder)")
+    make_folder(folder)
     labels = _labels(references)
     models = [_load(reference, how, name=labels[reference]) for reference in references]
     store = extract(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["print_comparison", "print_drift", "wrapped"]
 
-EMPTY = "–"
+EMPTY = "-"
 PAIRS = 10
 """Most pairs that are shown with every measure; more are shown with the main one."""
 
@@ -132,6 +132,8 @@ def _heading(group: Sequence[Best], result: Comparison) -> str:
 
 
 def _table(bests: Sequence[Best], result: Comparison, notes: _Notes, *, named: bool) -> list[str]:
+    from cospace.report.words import count
+
     known = {space.name: space for space in result.spaces}
     several = len({space.pooling for space in result.spaces}) > 1
     head = ["value", "chance", "p", "reading", ""]
@@ -146,7 +148,7 @@ def _table(bests: Sequence[Best], result: Comparison, notes: _Notes, *, named: b
         p = cell.p if best.searched < 2 else cell.p_search
         numbers = [_number(cell.value), _number(cell.null_mean), _p(p), reading]
         where = _where(best, known, several=several, named=named)
-        reduced = f" ({cell.reduced} PCs)" if cell.reduced else ""
+        reduced = f" ({count(cell.reduced, 'PC')})" if cell.reduced else ""
         rows.append([*numbers, where] if named else [best.measure.name + reduced, *numbers, where])
     return aligned(rows, right=range(3) if named else range(1, 4))
 
@@ -199,7 +201,7 @@ def _number(value: float | None) -> str:
 def _p(value: float | None) -> str:
     from cospace.report.words import p_text
 
-    return p_text(value)
+    return EMPTY if value is None else p_text(value)
 
 
 def _foot(notes: Iterable[tuple[str, str]], warnings: Iterable[str]) -> None:
@@ -232,7 +234,7 @@ def print_drift(result: Drift) -> None:
             site.cka.value,
         ]
         name = f"{site.site}:{site.pooling}" if several else site.site
-        rows.append([name, *("–" if v is None else f"{v:.3f}" for v in figures)])
+        rows.append([name, *(EMPTY if v is None else f"{v:.3f}" for v in figures)])
         for figure in (site.error, site.residual, site.r2_forward, site.retention, site.cka):
             if figure.reason is not None:
                 notes.mark(figure.reason)
@@ -252,7 +254,7 @@ def print_drift(result: Drift) -> None:
         f"out, before -> after (same: had nothing changed); kept: of {k} neighbours; CKA: debiased, "
         "0 by chance."
     )
-    reasons = [("– ", reason) for reason in notes.reasons]
+    reasons = [(f"{EMPTY} ", reason) for reason in notes.reasons]
     _foot([*reasons, ("", legend)], result.warnings)
 
 
