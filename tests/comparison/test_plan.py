@@ -127,7 +127,7 @@ def test_two_forms_of_one_site_meet():
     assert compare(spaces, ["procrustes_similarity"], permutations=0).cells[0].value > 0.999
 
 
-def planned(name, n, width, *, count=2, pairs="auto", draws=199):
+def planned(name, n, width, *, count=2):
     class Sketch:
         """As much of a space as a plan looks at."""
 
@@ -135,20 +135,22 @@ def planned(name, n, width, *, count=2, pairs="auto", draws=199):
             self.n, self.width, self.name, self.facts = n, width, str(at), {}
 
     spaces = [Sketch(at) for at in range(count)]
-    return plan_measure(find(name, CATALOGUE), spaces, pairs=pairs, reduced=None, draws=draws)
+    options = {"pairs": "auto", "reduced": None, "draws": 199, "samples": 200}
+    return plan_measure(find(name, CATALOGUE), spaces, **options)
 
 
 def test_decomposing_measures_take_all_pairs_when_asked():
     spaces = model("a", 4) + model("b", 4)
     measure = find("procrustes_similarity", CATALOGUE)
-    every = plan_measure(measure, spaces, pairs="all", reduced=None, draws=0)
-    some = plan_measure(measure, spaces, pairs="auto", reduced=None, draws=0)
+    every = plan_measure(measure, spaces, pairs="all", reduced=None, draws=0, samples=0)
+    some = plan_measure(measure, spaces, pairs="auto", reduced=None, draws=0, samples=0)
     assert (len(every.pairs), len(some.pairs)) == (12 * 11, 10)
     assert every == Plan(measure, every.pairs, None, stacked=False)
 
 
 def test_cka_of_many_rows_goes_through_coordinates():
-    assert planned("debiased_cka", 480, 768).stacked
+    assert planned("debiased_cka", 480, 768, count=52).stacked
+    assert planned("debiased_cka", 100, 4).stacked  # cheap, and there is an interval
     assert not planned("debiased_cka", 5_000, 64).stacked
 
 

@@ -120,7 +120,14 @@ def compare(
     for m in chosen:
         by_default = measures is None and m.reduce and reduced is None
         width = min(_COMPONENTS, n // 10) if by_default else reduced
-        plan = plan_measure(m, found, pairs=pairs, reduced=width or None, draws=len(shuffles))
+        plan = plan_measure(
+            m,
+            found,
+            pairs=pairs,
+            reduced=width or None,
+            draws=len(shuffles),
+            samples=len(weights),
+        )
         if width == 0:
             plan = replace(plan, refused=_TOO_FEW.format(n=n))
         plans.append(plan)

@@ -31,6 +31,8 @@ Pair = tuple[int, int]
 
 _GATHER = 20
 """Cost of a gathered entry, in multiplications of a matrix product."""
+_CHEAP = 1e10
+"""Multiplications that take about a second."""
 _SHARE = 0.8
 """Share of the free memory that a comparison may fill."""
 
@@ -119,8 +121,13 @@ def plan_measure(
     pairs: Literal["auto", "all"],
     reduced: int | None,
     draws: int,
+    samples: int,
 ) -> Plan:
-    """Decide pairs and route of one measure, and whether its route fits into memory."""
+    """Decide pairs and route of one measure, and whether its route fits into memory.
+
+    Of the two routes for CKA the cheaper is taken, counting ``draws`` shuffles and ``samples`` of
+    the bootstrap; where the stack takes about a second, it is taken for its intervals.
+    """
     chosen = (
         matched_pairs(spaces) if measure.decomposes and pairs == "auto" else ordered_pairs(spaces)
     )
@@ -141,9 +148,9 @@ def plan_measure(
         return Plan(measure, chosen, reduced, stacked=True)
     width = reduced or max(space.width for space in spaces)
     entries = n * (n + 1) // 2
-    by_stack = (1 + draws) * entries * count * (_GATHER + count) + count * n * n * width
+    by_stack = (1 + draws + samples) * entries * count * (_GATHER + count) + count * n * n * width
     by_pair = (1 + draws) * (len(chosen) // 2) * 3 * n * width * min(n, width)
-    return Plan(measure, chosen, reduced, stacked=by_stack <= by_pair)
+    return Plan(measure, chosen, reduced, stacked=by_stack <= max(by_pair, _CHEAP))
 
 
 def _by_coordinates(measure: Measure) -> bool:

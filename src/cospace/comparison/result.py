@@ -101,7 +101,8 @@ class Cell:
     p_search: float | None = None
     """The same against the best of all cells of the two models: corrected for a search over sites."""
     low: float | None = None
-    """Lower end of the 95 % bootstrap interval over rows."""
+    """Lower end of the 95 % bootstrap interval over rows; None where rows cannot be drawn again
+    (biased measures, neighbours, fits), or were too many to relate each to each."""
     high: float | None = None
     """Upper end of the same interval."""
     reduced: int | None = None
@@ -111,7 +112,7 @@ class Cell:
     reason: str | None = None
     """Why there is no value."""
     note: str | None = None
-    """Why there is no p."""
+    """Why there is a value but no p."""
 
 
 @dataclass(frozen=True)
