@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from cospace.measures import (
+    dissimilarity,
+    imbalance,
+    kernel,
+    neighborhood,
+    reconstruction,
+    relative,
+    ridge,
+    shape,
+    transport,
+)
 from cospace.measures.base import Measure
 from cospace.measures.held_out import Folds, heldout_r2, heldout_r2_of
 from cospace.measures.relational import (
@@ -273,6 +284,15 @@ CATALOGUE: tuple[Measure, ...] = (
         decomposes=True,
         reduce=True,
     ),
+    *kernel.MEASURES,
+    *neighborhood.MEASURES,
+    *reconstruction.MEASURES,
+    *imbalance.MEASURES,
+    *dissimilarity.MEASURES,
+    *relative.MEASURES,
+    *shape.MEASURES,
+    *ridge.MEASURES,
+    *transport.MEASURES,
 )
 
 DEFAULT: tuple[str, ...] = (

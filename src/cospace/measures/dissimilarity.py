@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-import scipy.stats
 
 from cospace._arrays import Array, as_rows, double, to_numpy
 from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
@@ -193,11 +192,13 @@ def tau_a(source: Levels, target: Levels) -> float:
         raise InputError(
             f"Dissimilarities of {len(source.matrix)} and {len(target.matrix)} rows cannot be compared."
         )
+    from scipy.stats import kendalltau  # half a second that no other measure needs
+
     above = np.triu_indices(len(source.matrix), 1)
     a, b = source.matrix[above], target.matrix[above]
     pairs = len(a) * (len(a) - 1) / 2
     untied = [pairs - float(np.sum(c * (c - 1.0))) / 2 for c in map(np.bincount, (a, b))]
-    tau_b = float(scipy.stats.kendalltau(a, b, method="asymptotic").statistic)
+    tau_b = float(kendalltau(a, b, method="asymptotic").statistic)
     value = tau_b * np.sqrt(untied[0] / pairs) * np.sqrt(untied[1] / pairs)
     return float(min(max(value, -1.0), 1.0))
 
@@ -291,6 +292,7 @@ def _record(
         summarise=partial(Levels.of, dissimilarity=dissimilarity) if by_rank else relation,
         score=tau_a if by_rank else Relation.inner,
         relation=None if by_rank else relation,
+        decomposes=by_rank,  # a sort of n^2 / 2 entries for each pair
         arrays="numpy",
     )
 

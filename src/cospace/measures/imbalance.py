@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,10 @@ class Ranks:
     nearer: npt.NDArray[np.int32]
     """Number of other rows nearer to the row than the column is, shape (n, n); ties share the
     least. The diagonal is -1."""
+    row: Order
+    """Rows of the matrix with their nearest others, one entry for each of these."""
+    nearest: Order
+    """The nearest others, columns of the matrix."""
     order: Order
     """Which row of the matrix each row is."""
 
@@ -103,11 +107,12 @@ class Ranks:
             nearer[i, i] = -1
         if alike:
             raise UndefinedMeasureError("All rows are equally near: there are no neighbours.")
-        return cls(nearer, np.arange(n))
+        row, nearest = np.nonzero(nearer == 0)
+        return cls(nearer, row, nearest, np.arange(n))
 
     def permuted(self, order: Order) -> Ranks:
         """Ranks of the rows in another order; nothing is moved."""
-        return Ranks(self.nearer, self.order[order])
+        return replace(self, order=self.order[order])
 
 
 def imbalance_of(source: Ranks, target: Ranks) -> float:
@@ -115,12 +120,12 @@ def imbalance_of(source: Ranks, target: Ranks) -> float:
     n = len(source.order)
     if len(target.order) != n:
         raise InputError(f"Ranks of {n} and {len(target.order)} rows cannot be compared.")
-    row, nearest = np.nonzero(source.nearer == 0)
     place = np.empty_like(source.order)
     place[source.order] = np.arange(n)
-    ranks = target.nearer[target.order[place[row]], target.order[place[nearest]]]
-    many = np.bincount(row, minlength=n)
-    return float(np.mean(np.bincount(row, ranks, minlength=n) / many) * 2.0 / (n - 2))
+    there = target.order[place]
+    ranks = target.nearer[there[source.row], there[source.nearest]]
+    mean = np.bincount(source.row, ranks, minlength=n) / np.bincount(source.row, minlength=n)
+    return float(mean.mean() * 2.0 / (n - 2))
 
 
 MEASURES: tuple[Measure, ...] = (

@@ -246,6 +246,7 @@ MEASURES: tuple[Measure, ...] = (
         needs="rows",
         summarise=hat_of_mean,
         score=ridge_r2_of,
+        decomposes=True,
     ),
     Measure(
         name="gulp_distance",
@@ -262,5 +263,6 @@ MEASURES: tuple[Measure, ...] = (
         needs="rows",
         summarise=hat_of_total,
         score=gulp_distance_of,
+        decomposes=True,
     ),
 )

@@ -9,7 +9,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-from scipy.optimize import linear_sum_assignment, linprog
 
 from cospace._arrays import Array, to_numpy
 from cospace.errors import RowMismatchError, UndefinedMeasureError
@@ -188,6 +187,8 @@ def transport_plan(gain: Matrix) -> Plan:
     >>> [part.tolist() for part in transport_plan(np.array([[1.0, 2.0], [3.0, 3.0]]))]
     [[0, 1], [1, 0], [0.5, 0.5]]
     """
+    from scipy.optimize import linear_sum_assignment, linprog  # slow to load
+
     a, b = gain.shape
     if a == b:
         row, column = linear_sum_assignment(gain, maximize=True)
