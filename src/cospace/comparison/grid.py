@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cospace._threads import each
 from cospace.comparison.cells import cells_of
 from cospace.comparison.facts import facts_of, space_facts, warnings_of
-from cospace.comparison.pairwise import Pairwise, Scored
+from cospace.comparison.pairwise import Pairwise, Scored, steps
 from cospace.comparison.plan import Pair, Plan, plan_measure
 from cospace.comparison.result import Cell, Comparison
 from cospace.comparison.stack import stack
@@ -131,16 +131,29 @@ def compare(
         if width == 0:
             plan = replace(plan, refused=_TOO_FEW.format(n=n))
         plans.append(plan)
-    ticker = _Ticker(progress, len(found), plans, len(shuffles) + len(weights))
+    fits = {
+        p.measure.name: p.measure.decomposes and not permute_fits and not shuffles.exact
+        for p in plans
+    }
+    ticker = _Ticker(
+        progress,
+        len(found),
+        {
+            p.measure.name: len(found) + len(shuffles) + len(weights)
+            if p.stacked
+            else 1 + steps(p.measure, len(p.pairs), len(few if fits[p.measure.name] else shuffles))
+            for p in plans
+        },
+    )
     facts = each(space_facts, found, ticker)
     tables: dict[int | None, Pairwise] = {}
     cells: list[Cell] = []
     for at, plan in enumerate(plans):
         ticker.begin(plan)
         table = tables.setdefault(plan.reduced, Pairwise(found, plan.reduced))
-        fits = plan.measure.decomposes and not permute_fits and not shuffles.exact
+        drawn = few if fits[plan.measure.name] else shuffles
         try:
-            rows = _scores(plan, table, few if fits else shuffles, weights, ticker)
+            rows = _scores(plan, table, drawn, weights, ticker)
         except UndefinedMeasureError as error:
             rows = {pair: Scored(None, reason=str(error)) for pair in plan.pairs}
         ticker.end()
@@ -148,7 +161,7 @@ def compare(
             reason = next(iter(rows.values())).reason
             raise UndefinedMeasureError(f"{plan.measure.name} of {_names(found, plan)}: {reason}")
         note = None
-        if fits and len(shuffles):
+        if fits[plan.measure.name] and len(shuffles):
             note = f"every shuffle would need its own fit or decomposition: mean of {len(few)} shuffles only"
         cells += cells_of(plan, rows, facts, shuffles, note)
         if all(later.measure.summarise is not plan.measure.summarise for later in plans[at + 1 :]):
@@ -233,32 +246,25 @@ def _groups(spaces: Sequence[Space]) -> tuple[str, ...]:
 
 
 class _Ticker:
-    """Counts steps for ``progress``; a step is about one pair or one shuffle of the grid."""
+    """Counts steps for ``progress``."""
 
-    def __init__(
-        self, progress: Progress | None, spaces: int, plans: Sequence[Plan], draws: int
-    ) -> None:
+    def __init__(self, progress: Progress | None, spaces: int, steps: Mapping[str, int]) -> None:
         self.progress = progress
-        self.spaces = spaces
-        self.draws = draws
+        self.steps = steps
         self.what = "ranks of the spaces"
         self.done = 0
         self.until = spaces
-        self.total = spaces + sum(map(self.steps, plans))
-
-    def steps(self, plan: Plan) -> int:
-        if plan.stacked:
-            return self.spaces + self.draws
-        return len(plan.pairs) // (2 if plan.measure.symmetric else 1)
+        self.total = spaces + sum(steps.values())
 
     def begin(self, plan: Plan) -> None:
         self.what = plan.measure.title
-        self.until = self.done + self.steps(plan)
+        self.until = self.done + self.steps[plan.measure.name]
 
     def end(self) -> None:
         """Count the steps that the measure did not need."""
-        self.done = self.until - 1
-        self()
+        if self.done < self.until:
+            self.done = self.until - 1
+            self()
 
     def __call__(self) -> None:
         self.done = min(self.done + 1, self.until)

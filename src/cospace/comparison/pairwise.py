@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,14 @@ from cospace.comparison.undefined import UNDEFINED, number, why
 from cospace.measures import Measure
 from cospace.space import Space
 from cospace.stats import Null, Permutations
+from cospace.summaries import Order
 
-__all__ = ["Pairwise", "Scored"]
+__all__ = ["Pairwise", "Scored", "steps"]
 
 Pair = tuple[int, int]
+
+_SHUFFLES_AT_ONCE = 5
+"""Shuffles of a pair in one piece of work: few, so that an interrupt is heard soon."""
 
 
 @dataclass(frozen=True)
@@ -96,23 +101,47 @@ class Pairwise:
         asked = dict.fromkeys(pairs)
         self.summarise(measure, dict.fromkeys(i for pair in asked for i in pair))
         once = [(i, j) for i, j in asked if not (measure.symmetric and i > j and (j, i) in asked)]
-        made = each(lambda pair: self._pair(measure, *pair, shuffles), once, progress)
-        scored = dict(zip(once, made, strict=True))
+        scored = dict(zip(once, each(lambda pair: self._value(measure, *pair), once), strict=True))
+        work = [
+            (pair, shuffles.orders[start : start + _SHUFFLES_AT_ONCE])
+            for pair in once
+            if scored[pair].value is not None
+            for start in range(0, len(shuffles), _SHUFFLES_AT_ONCE)
+        ]
+        drawn = each(lambda item: self._draws(measure, *item[0], item[1]), work, progress)
+        draws: dict[Pair, list[float]] = {}
+        for (pair, _), some in zip(work, drawn, strict=True):
+            if isinstance(some, str):
+                scored[pair] = replace(scored[pair], note=some)
+            else:
+                draws.setdefault(pair, []).extend(some)
+        for pair, found in draws.items():
+            if scored[pair].note is None:
+                scored[pair] = replace(scored[pair], null=Null(np.asarray(found)))
         return {(i, j): scored[(i, j) if (i, j) in scored else (j, i)] for i, j in asked}
 
-    def _pair(self, measure: Measure, i: int, j: int, shuffles: Permutations) -> Scored:
+    def _value(self, measure: Measure, i: int, j: int) -> Scored:
         source, target = self.kept[i, measure.summarise], self.kept[j, measure.summarise]
         for kept in (source, target):
             if isinstance(kept, Exception):
                 return Scored(None, reason=why(kept))
         try:
-            value = number(measure.of(source, target))
+            return Scored(number(measure.of(source, target)))
         except UNDEFINED as error:
             return Scored(None, reason=why(error))
-        draws = []
-        for order in shuffles.orders:
-            try:
-                draws.append(number(measure.of(source, target.permuted(order))))
-            except UNDEFINED as error:
-                return Scored(value, note=f"there is no null, a shuffle has no value: {why(error)}")
-        return Scored(value, Null(np.asarray(draws)) if draws else None)
+
+    def _draws(
+        self, measure: Measure, i: int, j: int, orders: Iterable[Order]
+    ) -> list[float] | str:
+        """Values over some shuffles, or why there is no null."""
+        source, target = self.kept[i, measure.summarise], self.kept[j, measure.summarise]
+        try:
+            return [number(measure.of(source, target.permuted(order))) for order in orders]
+        except UNDEFINED as error:
+            return f"there is no null, a shuffle has no value: {why(error)}"
+
+
+def steps(measure: Measure, pairs: int, draws: int) -> int:
+    """How often ``score`` reports progress where every pair has a value."""
+    once = pairs // 2 if measure.symmetric else pairs
+    return once * math.ceil(draws / _SHUFFLES_AT_ONCE)

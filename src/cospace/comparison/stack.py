@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,7 +101,7 @@ def stack(measure: Measure, spaces: Sequence[Space], progress: Tick) -> Stack:
             table[:, at] = found.vector
 
     each(keep, rest, progress)
-    return Dense(table, table.astype(np.float32), first, tuple(reasons))
+    return Dense(table, first, tuple(reasons))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +136,6 @@ class Dense:
 
     columns: Floats
     """Unit vectors, shape (entries, spaces)."""
-    single: npt.NDArray[np.float32]
-    """The same in single precision."""
     first: Relation
     """One of them, for its form."""
     reasons: tuple[str | None, ...]
@@ -158,24 +157,44 @@ class Dense:
 
     def null(self, shuffles: Permutations, progress: Tick) -> Floats:
         """Inner products with every target shuffled; within 1e-6 of those in float64."""
-        count = self.single.shape[1]
-        if self.first.form == "triangle" and len(shuffles):
+        count = self.columns.shape[1]
+        if not len(shuffles):
+            return np.empty((0, count, count))
+        single, level = self._varying()
+        entries_of: Callable[[Order], Order] = partial(Relation.entries, form=self.first.form)
+        if self.first.form == "triangle":
             entries_of = Triangle.of(self.first.n).entries
-        else:
-
-            def entries_of(order: Order) -> Order:
-                return Relation.entries(order, self.first.form)
 
         def shuffled(order: Order) -> Floats:
             entries = entries_of(order)
-            total = np.zeros((count, count))
+            total = level.copy()
             for start in range(0, len(entries), _LINES):
                 lines = slice(start, start + _LINES)
-                total += self.single[lines].T @ self.single.take(entries[lines], axis=0)
+                total += single[lines].T @ single.take(entries[lines], axis=0)
             return total
 
-        draws = each(shuffled, shuffles.orders, progress)
-        return np.asarray(draws).reshape(-1, count, count)
+        return np.asarray(each(shuffled, shuffles.orders, progress))
+
+    def _varying(self) -> tuple[npt.NDArray[np.float32], Floats]:
+        """Columns less their level, in single precision, and the inner products of the levels.
+
+        Shuffles move diagonal entries among themselves and the others among themselves, so the
+        mean of each kind can be taken off, with the rounding that comes of summing it.
+        """
+        n = self.first.n
+        at = np.arange(n)
+        diagonal = at * (n + 1)
+        if self.first.form == "triangle":
+            diagonal -= at * (at + 1) // 2
+        others = len(self.columns) - n
+        on = self.columns[diagonal].mean(axis=0)
+        off = (self.columns.sum(axis=0) - n * on) / others
+        single = np.empty(self.columns.shape, dtype=np.float32)
+        for start in range(0, len(single), _LINES):
+            lines = slice(start, start + _LINES)
+            single[lines] = self.columns[lines] - off
+        single[diagonal] = self.columns[diagonal] - on
+        return single, n * np.outer(on, on) + others * np.outer(off, off)
 
     def bootstrap(self, weights: Weights, progress: Tick) -> Floats | None:
         """Values in bootstrap samples: entry (i, j) weighs as often as its two rows are drawn.
@@ -187,7 +206,8 @@ class Dense:
         """
         if self.first.interval != "pairs" or not len(weights):
             return None
-        count = self.single.shape[1]
+        single = self.columns.astype(np.float32)
+        count = single.shape[1]
         triangle = Triangle.of(self.first.n)
 
         def sample(draw: int) -> Floats:
@@ -195,7 +215,7 @@ class Dense:
             total = np.zeros((count, count))
             for start in range(0, len(weight), _LINES):
                 lines = slice(start, start + _LINES)
-                block = self.single[lines]
+                block = single[lines]
                 total += block.T @ (block * weight[lines])
             return total
 
