@@ -158,7 +158,12 @@ def extract(
     folder = Path(store)
     asked = list(sites) if isinstance(sites, Iterable) and not isinstance(sites, str) else sites
     places = [
-        resolve_sites(asked, blocks=one.facts.blocks, final_norm=one.facts.final_norm)
+        resolve_sites(
+            asked,
+            blocks=one.facts.blocks,
+            final_norm=one.facts.final_norm,
+            model=one.facts.name,
+        )
         for one in several
     ]
     console = Console(stderr=True)

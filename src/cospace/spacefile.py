@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cospace.errors import InputError
+from cospace.errors import InputError, RowMismatchError
 from cospace.space import Space
 
 __all__ = ["SUFFIXES", "read_spaces", "spaces_of"]
@@ -142,7 +142,11 @@ def _read(path: Path, label: str, name: str) -> list[Space]:
         content = _READERS[suffix](path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-    return _spaces(path, label, name, content)
+    try:
+        return _spaces(path, label, name, content)
+    except (InputError, RowMismatchError) as error:
+        # What is wrong with rows is said of the space; its file is what the user knows.
+        raise error if str(path) in str(error) else type(error)(f"{path}: {error}") from None
 
 
 def _known() -> str:

@@ -341,7 +341,7 @@ class TestRefused:
             ),
             ({"pooling": "men"}, UnknownNameError, "'men' is not a pooling. Did you mean 'mean'"),
             ({"pooling": []}, InputError, "No pooling was asked for: name at least one of mean"),
-            ({"sites": "block.9"}, UnknownNameError, "'block.9' is not a site of this model"),
+            ({"sites": "block.9"}, UnknownNameError, "'block.9' is not a site of fake"),
             ({"batch_tokens": 0}, InputError, "batch_tokens is 0, expected at least 1"),
             ({"rows_per_shard": -1}, InputError, "rows_per_shard is -1, expected at least 1"),
         ],

@@ -93,7 +93,7 @@ class TestReading:
     def test_unknown_names(self, store):
         with pytest.raises(UnknownNameError, match=r"'c' is not a model in .*store\. Known: a, b"):
             store.space("c")
-        with pytest.raises(UnknownNameError, match=r"'block\.7' is not a site of this model"):
+        with pytest.raises(UnknownNameError, match=r"'block\.7' is not a site of a"):
             store.space("a", "block.7")
         with pytest.raises(UnknownNameError, match="'men' is not a pooling"):
             store.space("a", pooling="men")

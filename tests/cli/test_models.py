@@ -160,7 +160,8 @@ def test_a_damaged_folder_of_weights_is_one_line(cli, model_folders, texts, tmp_
     weights.write_bytes(weights.read_bytes()[:100])
     found = cli("extract", "bad", "--store", "s", "--texts", texts())
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-    assert found.err.startswith("cospace: bad: its weights are damaged (")
+    assert found.err.startswith("cospace: bad: the weights in ")
+    assert " are damaged (" in found.err
 
 
 def test_what_is_secret_is_not_told(cli, model_folders, texts, monkeypatch, tmp_path):

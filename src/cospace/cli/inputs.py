@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,6 @@ from cospace.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from cospace.corpus import Corpus
-    from cospace.models.base import LanguageModel
     from cospace.space import Space
     from cospace.store import Store
 
@@ -181,13 +181,7 @@ def spaces_of(references: Sequence[str], how: Reading) -> Inputs:
                 "models with models."
             )
         _refuse(how, OF_MODELS, "models", "array files")
-        try:
-            spaces = spacefile.spaces_of(files)
-        except InputError as error:
-            # What is wrong with rows is said of the space; its file is what the user knows.
-            at = next((f for f in files if str(error).startswith(f"{f.stem} ")), None)
-            raise InputError(str(error) if at is None else f"{at}: {error}") from None
-        return Inputs(spaces, {"files": [str(file) for file in files]})
+        return Inputs(spacefile.spaces_of(files), {"files": [str(file) for file in files]})
     stores = [r for r in references if Path(r).is_dir() and is_store(Path(r))]
     if stores:
         if len(references) > 1:
@@ -235,6 +229,8 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
     from cospace.models.base import TokenPolicy
     from cospace.models.cache import cache_folder
     from cospace.models.checkpoint import number_type, where_to_run
+    from cospace.models.hf import load_model
+    from cospace.store import Store
     from cospace.store.files import make_folder
 
     number_type(how.dtype)
@@ -248,37 +244,27 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
         say(f"activations are kept in {folder} (--store for another folder)")
     make_folder(folder)
     labels = _labels(references)
-    models = [_load(reference, how, name=labels[reference]) for reference in references]
-    store = extract(
-        models,
-        corpus,
-        sites=split(how.sites),
-        pooling=split(how.pooling),
-        store=folder,
-        policy=TokenPolicy(special=how.special, sink=not how.no_sink, truncate=how.truncate),
-        batch_tokens=how.batch_tokens,
-    )
-    return store, corpus
-
-
-def _load(reference: str, how: Reading, *, name: str | None) -> LanguageModel:
-    from safetensors import SafetensorError
-
-    from cospace.models.hf import load_model
-
-    try:
-        return load_model(
-            reference,
-            dtype=how.dtype,
-            device=how.device,  # type: ignore[arg-type]  # checked where it is used
-            accept=tuple(how.accept),
-            trust_remote_code=how.trust_remote_code,
-            name=name,
+    # One model at a time: only one of them need fit in memory.
+    views = [
+        extract(
+            load_model(
+                reference,
+                dtype=how.dtype,
+                device=how.device,  # type: ignore[arg-type]  # checked above
+                accept=tuple(how.accept),
+                trust_remote_code=how.trust_remote_code,
+                name=labels[reference],
+            ),
+            corpus,
+            sites=split(how.sites),
+            pooling=split(how.pooling),
+            store=folder,
+            policy=TokenPolicy(special=how.special, sink=not how.no_sink, truncate=how.truncate),
+            batch_tokens=how.batch_tokens,
         )
-    except SafetensorError as error:
-        raise InputError(
-            f"{reference}: its weights are damaged ({error}): fetch or copy them again."
-        ) from None
+        for reference in references
+    ]
+    return reduce(Store.beside, views), corpus
 
 
 def _check_reading(how: Reading) -> None:

@@ -46,8 +46,9 @@ def heldout_r2(x: Array, y: Array, *, folds: int = FOLDS) -> float:
     float
         At most 1, and 1 means that the target can be had from the source; a space predicts
         itself with 1 only where rows clearly outnumber coordinates. About 0 or slightly below by
-        chance; not symmetric; depends on the order of rows through the folds. Defined for n below the widths too, since what is
-        unseen is scored. Cost folds n d min(n, d) a space, folds n d_x d_y a pair.
+        chance; not symmetric; depends on the order of rows through the folds. Defined for n below
+        the widths too, since what is unseen is scored. Cost folds n d min(n, d) a space, folds
+        n d_x d_y a pair.
 
     Raises
     ------

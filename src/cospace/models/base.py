@@ -143,7 +143,11 @@ class LanguageModel(Protocol):
 
 
 def resolve_sites(
-    asked: str | float | Iterable[str | float], *, blocks: int, final_norm: bool
+    asked: str | float | Iterable[str | float],
+    *,
+    blocks: int,
+    final_norm: bool,
+    model: str = "this model",
 ) -> tuple[Site, ...]:
     """Turn what a user asks for into named sites, in the order of the forward pass.
 
@@ -158,6 +162,8 @@ def resolve_sites(
         Number of blocks, L.
     final_norm
         Whether a norm follows the last block.
+    model
+        What messages call the model.
 
     Raises
     ------
@@ -188,25 +194,30 @@ def resolve_sites(
         elif isinstance(item, str) and item in names:
             found.add(every[names.index(item)])
         else:
-            found.add(_by_index(item, every, names, blocks) or _by_depth(item, states, names))
+            found.add(
+                _by_index(item, every, names, blocks, model)
+                or _by_depth(item, states, names, model)
+            )
     return tuple(sorted(found))
 
 
-def _by_index(item: str | float, every: list[Site], names: list[str], blocks: int) -> Site | None:
+def _by_index(
+    item: str | float, every: list[Site], names: list[str], blocks: int, model: str
+) -> Site | None:
     if not (isinstance(item, str) and item.startswith("block.-")):
         return None
     back = item.removeprefix("block.-")
     if back.isdigit() and 1 <= int(back) <= blocks:
         return every[names.index(f"block.{blocks - int(back)}")]
-    raise UnknownNameError.among(item, names, "site of this model")
+    raise UnknownNameError.among(item, names, f"site of {model}")
 
 
-def _by_depth(item: str | float, states: list[Site], names: list[str]) -> Site:
+def _by_depth(item: str | float, states: list[Site], names: list[str], model: str) -> Site:
     try:
         depth = float(item)
     except ValueError:
         raise UnknownNameError.among(
-            str(item), [*names, "all", "last"], "site of this model"
+            str(item), [*names, "all", "last"], f"site of {model}"
         ) from None
     if not 0.0 <= depth <= 1.0:
         raise InputError(

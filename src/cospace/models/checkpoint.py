@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 
 from cospace.errors import AcquisitionError, InputError, UnknownNameError
 from cospace.models.base import ModelFacts
@@ -125,6 +126,10 @@ def from_folder(
         raise AcquisitionError(
             f"{reference}: transformers cannot read the model in {folder}: {first_line(error)} "
             "Expected a folder with config.json, tokenizer files and weights in safetensors."
+        ) from error
+    except SafetensorError as error:
+        raise AcquisitionError(
+            f"{reference}: the weights in {folder} are damaged ({first_line(error)}): fetch or copy them again."
         ) from error
     run = {id(parameter) for parameter in find_layout(model).model.parameters()}
     absent = sorted(

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from cospace.errors import StoreError, UnknownNameError
+from cospace.errors import InputError, StoreError, UnknownNameError
 from cospace.models.base import ModelFacts, Pooling, Site, TokenPolicy, resolve_sites
 from cospace.space import Space
 from cospace.store.files import read_tensor, sha256_of, shard_problem
@@ -76,6 +76,22 @@ class Store:
         return {
             run.folder: self._manifests[run.folder].model_dump(mode="json") for run in self.runs
         }
+
+    def beside(self, other: Store) -> Store:
+        """View on the runs of both, which lie in one folder.
+
+        Raises
+        ------
+        InputError
+            When a run is in both: two references of one model.
+        """
+        for run in other.runs:
+            if run.folder in self._manifests:
+                raise InputError(
+                    f"{run.facts.reference} and a model before it are the same model (weights, revision, "
+                    "number type): name it once."
+                )
+        return Store(self.path, (*self.runs, *other.runs), {**self._manifests, **other._manifests})
 
     def space(
         self, model: str, site: str | float = "last", pooling: str = Pooling.MEAN.value
@@ -153,7 +169,12 @@ class Store:
         return found[0]
 
     def _sites(self, run: Run, asked: str | float | Iterable[str | float]) -> tuple[Site, ...]:
-        found = resolve_sites(asked, blocks=run.facts.blocks, final_norm=run.facts.final_norm)
+        found = resolve_sites(
+            asked,
+            blocks=run.facts.blocks,
+            final_norm=run.facts.final_norm,
+            model=run.facts.name,
+        )
         for site in found:
             if site not in run.sites:
                 there = ", ".join(one.name for one in run.sites)
