@@ -198,6 +198,43 @@ def test_identical_spaces():
             assert (cell.low, cell.high) == (pytest.approx(1.0), pytest.approx(1.0))
 
 
+def test_summaries_are_made_once_a_space_and_dropped_after_their_last_measure():
+    made = []
+
+    class Kept:
+        """Rows that count how often they are taken."""
+
+        alive = 0
+
+        def __init__(self, rows):
+            self.rows = rows
+            Kept.alive += 1
+
+        def __del__(self):
+            Kept.alive -= 1
+
+        @classmethod
+        def of(cls, rows):
+            made.append(rows.shape)
+            return cls(rows)
+
+        def permuted(self, order):
+            return Kept(self.rows[order])
+
+    def score(source, target):
+        return first_products(source.rows, target.rows)
+
+    def last(x, y):
+        assert Kept.alive == 0
+        return 0.5
+
+    two = [own(first_products, name=name, summarise=Kept.of, score=score) for name in "pq"]
+    # Every mention of a class method is another object, and they are equal.
+    two[1] = replace(two[1], summarise=Kept.of)
+    compare(spaces(), [*two, own(last)], permutations=2)
+    assert sorted(made) == [(N, 4), (N, 5), (N, 7)]
+
+
 # Closed forms ------------------------------------------------------------------------------------
 
 

@@ -164,7 +164,7 @@ def compare(
         if fits[plan.measure.name] and len(shuffles):
             note = f"every shuffle would need its own fit or decomposition: mean of {len(few)} shuffles only"
         cells += cells_of(plan, rows, facts, shuffles, note)
-        if all(later.measure.summarise is not plan.measure.summarise for later in plans[at + 1 :]):
+        if all(later.measure.summarise != plan.measure.summarise for later in plans[at + 1 :]):
             for table in tables.values():
                 table.forget(plan.measure)
     return Comparison(

@@ -86,9 +86,7 @@ class Pairwise:
 
     def forget(self, measure: Measure) -> None:
         """Drop the summaries that ``measure`` made."""
-        self.kept = {
-            key: kept for key, kept in self.kept.items() if key[1] is not measure.summarise
-        }
+        self.kept = {key: kept for key, kept in self.kept.items() if key[1] != measure.summarise}
 
     def score(
         self,

@@ -11,6 +11,7 @@ from typing import Literal
 from cospace._threads import free_cores
 from cospace.measures import Measure
 from cospace.space import Space
+from cospace.summaries import Neighbors
 
 __all__ = [
     "DEPTHS",
@@ -136,7 +137,7 @@ def plan_measure(
     n, count = spaces[0].n, len(spaces)
     need, free = stack_bytes(measure, n, count), free_bytes()
     if need > _SHARE * free:
-        if measure.needs == "neighbours" or _by_coordinates(measure):
+        if measure.summarise == Neighbors.of or _by_coordinates(measure):
             return Plan(measure, chosen, reduced, stacked=False)
         fit = int(n * (_SHARE * free / need) ** 0.5)
         refused = (
@@ -155,20 +156,21 @@ def plan_measure(
 
 def _by_coordinates(measure: Measure) -> bool:
     """Whether the plain function takes the cheaper of rows and coordinates, as CKA does."""
-    return measure.needs == "gram" and measure.arrays == "any"
+    return measure.needs == "gram" and measure.arrays == "any" and measure.score is None
 
 
 def stack_bytes(measure: Measure, n: int, count: int) -> int:
     """Memory that the stacked route needs at its peak, in bytes.
 
-    Relations are made one a core, with their matrix, its order and its ranks; what is kept is the
-    upper triangle in double and in single precision. Of neighbours, all but a few entries are 0
-    and are not kept.
+    Relations are made one a core, with their matrix, its order and its ranks. Kept are, in double
+    and in single precision, the upper triangle of what is symmetric and all of what is not; of
+    neighbours, all but a few entries are 0 and are not kept.
     """
     cores = min(free_cores(), count)
     if measure.needs == "neighbours":
         return (16 + 40 * cores) * n * n
-    return 48 * n * n * cores + 12 * (n * (n + 1) // 2) * count
+    entries = n * (n + 1) // 2 if measure.needs == "gram" else n * n
+    return 48 * n * n * cores + 12 * entries * count
 
 
 def free_bytes() -> int:
