@@ -21,6 +21,7 @@ from cospace.comparison.stack import stack
 from cospace.errors import UndefinedMeasureError
 from cospace.measures import CATALOGUE, find
 from cospace.space import Space
+from cospace.stats import Permutations, Weights
 
 ROWS = np.random.default_rng(0).standard_normal((12, 3))
 
@@ -165,11 +166,11 @@ def test_relations_that_do_not_fit_are_refused_before_they_are_made(monkeypatch,
     plan = planned(name, 20_000, 64)
     assert not plan.stacked
     assert plan.refused == (
-        "Relating each of 20000 rows to each, 2 spaces need 43.2 GB of memory; 2.0 GB are free. "
-        "Compare about 3800 rows, or fewer spaces at once."
+        "Relating each of 20000 rows to each, 2 spaces need 49.6 GB of memory; 2.0 GB are free. "
+        "Compare about 3500 rows, or fewer spaces at once."
     )
-    assert planned(name, 3_800, 64).refused is None
-    assert planned(name, 3_900, 64).refused is not None
+    assert planned(name, 3_500, 64).refused is None
+    assert planned(name, 3_600, 64).refused is not None
 
 
 def test_cka_and_neighbours_that_do_not_fit_go_pair_by_pair(monkeypatch):
@@ -185,7 +186,7 @@ def test_a_refusal_is_an_error_when_named_and_a_reason_by_default(monkeypatch):
     arrays = {name: rng.standard_normal((300, 4)) for name in "ab"}
     with pytest.raises(
         UndefinedMeasureError,
-        match=r"^rsa_spearman of a and b: Relating each of 300 rows to each, 2 spaces need 5.4 MB",
+        match=r"^rsa_spearman of a and b: Relating each of 300 rows to each, 2 spaces need 6.1 MB",
     ):
         compare(arrays, ["rsa_spearman"])
     result = compare(arrays, permutations=3)
@@ -198,7 +199,7 @@ def test_a_refusal_is_an_error_when_named_and_a_reason_by_default(monkeypatch):
 
 def test_small_sizes_are_given_in_bytes(monkeypatch):
     memory(monkeypatch, 900)
-    assert "need 6.9 MB of memory; 900 bytes are free" in planned("rsa_pearson", 340, 4).refused
+    assert "need 7.9 MB of memory; 900 bytes are free" in planned("rsa_pearson", 340, 4).refused
 
 
 @pytest.mark.parametrize("name", [m.name for m in CATALOGUE if m.relation is not None])
@@ -206,8 +207,13 @@ def test_the_stack_stays_within_its_estimate(name):
     rng = np.random.default_rng(0)
     measure = find(name, CATALOGUE)
     spaces = [Space(rng.standard_normal((700, 6)), name=str(i)) for i in range(3)]
+    shuffles = Permutations.of(700, 3, rng=rng)
+    weights = Weights.of(700, 3, rng=rng)
     tracemalloc.start()
-    stack(measure, spaces, lambda: None).values()
+    stacked = stack(measure, spaces, lambda: None)
+    stacked.values()
+    stacked.null(shuffles, lambda: None)
+    stacked.bootstrap(weights, lambda: None)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < stack_bytes(measure, 700, 3)

@@ -140,9 +140,10 @@ def plan_measure(
         if measure.summarise == Neighbors.of or _by_coordinates(measure):
             return Plan(measure, chosen, reduced, stacked=False)
         fit = int(n * (_SHARE * free / need) ** 0.5)
+        fit -= fit % 10 ** max(len(str(fit)) - 2, 0)
         refused = (
             f"Relating each of {n} rows to each, {count} spaces need {_size(need)} of memory; {_size(free)} "
-            f"are free. Compare about {float(f'{fit:.1e}'):.0f} rows, or fewer spaces at once."
+            f"are free. Compare about {fit} rows, or fewer spaces at once."
         )
         return Plan(measure, chosen, reduced, stacked=False, refused=refused)
     if not _by_coordinates(measure):
@@ -170,7 +171,7 @@ def stack_bytes(measure: Measure, n: int, count: int) -> int:
     if measure.needs == "neighbours":
         return (16 + 40 * cores) * n * n
     entries = n * (n + 1) // 2 if measure.needs == "gram" else n * n
-    return 48 * n * n * cores + 12 * entries * count
+    return 56 * n * n * cores + 12 * entries * count
 
 
 def free_bytes() -> int:
