@@ -61,7 +61,7 @@ def test_values_stay_within_bounds_to_the_last_bit(measure):
         for y in (x, x @ rotation(5), -x, 3 * x + x[0]):
             value = measure(x, y)
             assert low is None or value >= low
-            assert value <= high
+            assert high is None or value <= high
 
 
 @pytest.mark.parametrize("n", [2, 3])
@@ -137,7 +137,11 @@ def test_the_constant_side_is_named(function, text):
 
 
 @pytest.mark.parametrize("factor", [1e-30, 1e-3, 1e4, 1e30])
-@ALL
+@pytest.mark.parametrize(
+    "measure",
+    [m for m in CATALOGUE if m.invariant("scaling", "source")],
+    ids=lambda m: m.name,
+)
 def test_scale_changes_nothing(measure, factor):
     """Fault: CKA of 0.000 after x 1e4 in float32, 0.027 instead of 0.633 after x 1e-3."""
     x, y = X.astype(np.float32), Y.astype(np.float32)

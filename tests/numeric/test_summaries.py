@@ -275,4 +275,14 @@ def test_folds_of_unlike_summaries():
 
 def test_what_each_measure_keeps():
     kept = {m.name: type(m.summarise(X)).__name__ for m in CATALOGUE}
-    assert set(kept.values()) == {"Rows", "Factor", "Neighbors", "Folds"}
+    assert set(kept.values()) == {
+        "Rows",
+        "Factor",
+        "Neighbors",
+        "Folds",
+        "Relation",
+        "Levels",
+        "Ranks",
+        "Hat",
+        "Coordinates",
+    }
