@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["each", "free_cores"]
 
@@ -47,7 +48,7 @@ def each(
     [1, 2, 3]
     """
     made = []
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(free_cores()) as pool:
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(free_cores()) as pool:
         try:
             for result in pool.map(work, items):
                 made.append(result)
@@ -57,3 +58,11 @@ def each(
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return made
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Looking for the libraries takes milliseconds: once, after those of numpy and scipy are loaded.
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController()

@@ -290,9 +290,9 @@ class Relation:
     """Number of rows."""
     form: Literal["triangle", "square"]
     """Which entries the vector holds."""
-    interval: Literal["pairs", "rows", "none"]
-    """What a bootstrap over rows reweights: entries (i, j) by w_i w_j, or by w_i; ``none`` where
-    the diagonal counts, which repeated rows would inflate."""
+    interval: Literal["pairs", "none"]
+    """Whether a bootstrap over rows may reweight entries (i, j) by w_i w_j; ``none`` where the
+    diagonal counts, which repeated rows would inflate, or where one row changes the others'."""
 
     @classmethod
     def symmetric(cls, matrix: Array, *, interval: Literal["pairs", "none"]) -> Relation:
@@ -305,9 +305,9 @@ class Relation:
 
     @classmethod
     def directed(cls, matrix: Array) -> Relation:
-        """Take any matrix of shape (n, n) whose rows are resampled as wholes."""
+        """Take any matrix of shape (n, n)."""
         square = to_numpy(matrix)
-        return cls(_unit(square.ravel()), len(square), "square", "rows")
+        return cls(_unit(square.ravel()), len(square), "square", "none")
 
     @staticmethod
     def entries(order: Order, form: Literal["triangle", "square"]) -> Order:

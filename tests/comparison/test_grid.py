@@ -179,13 +179,14 @@ def test_fewer_arrangements_than_shuffles_are_enumerated():
     assert same.p == 1 / 24
 
 
-def test_without_permutations_there_are_values_alone():
+def test_without_permutations_there_are_values_and_what_has_a_closed_form():
     result = compare(spaces(), permutations=0)
+    exact = {cell.measure for cell in result.cells if cell.null_exact}
+    assert exact == {"debiased_cka", "linear_cka", "rsa_spearman"}
     for cell in result.cells:
-        figures = (cell.null_mean, cell.null_sd, cell.p, cell.p_search, cell.low, cell.note)
-        assert figures == (None,) * 6
-        assert cell.draws == 0
-        assert cell.value is not None
+        assert (cell.p_search, cell.low, cell.note, cell.draws) == (None, None, None, 0)
+        if not cell.null_exact:
+            assert (cell.null_mean, cell.null_sd, cell.p) == (None, None, None)
 
 
 def test_identical_spaces():

@@ -87,3 +87,7 @@ def test_a_statistic_that_no_permutation_changes_has_p_1():
     moments = permutation_moments(Invariants.of(ones), Invariants.of(ones))
     assert moments == PermutationMoments(64.0, 0.0, 0.0)
     assert moments.p(64.0) == 1.0
+
+
+def test_far_tails_claim_no_more_than_three_moments_can():
+    assert PermutationMoments(0.0, 1.0, 0.1).p(50.0) == 1e-6

@@ -37,6 +37,9 @@ def cells_of(
             p, p_search = (
                 shuffles.p(row.value, draws, measure.kind, single=plan.stacked) for draws in both
             )
+        elif row.value is not None and row.exact is not None:
+            p = row.exact.p(row.value)
+        level = row.exact or row.null
         yield Cell(
             measure=measure.name,
             source=source.name,
@@ -47,8 +50,9 @@ def cells_of(
             width_target=min(target.width, narrow),
             rank_source=min(source.rank, narrow),
             rank_target=min(target.rank, narrow),
-            null_mean=None if row.null is None else row.null.mean,
-            null_sd=None if row.null is None else row.null.sd,
+            null_mean=None if level is None else level.mean,
+            null_sd=None if level is None else level.sd,
+            null_exact=row.exact is not None,
             draws=0 if row.null is None else len(row.null.draws),
             p=p,
             p_search=p_search,

@@ -22,7 +22,7 @@ from cospace.errors import InputError, UndefinedMeasureError
 from cospace.linalg import RTOL
 from cospace.measures import CATALOGUE, DEFAULT, Measure, find
 from cospace.space import Space, matched
-from cospace.stats import Null, Permutations, Weights
+from cospace.stats import Null, Permutations, Weights, permutation_moments
 
 __all__ = ["compare"]
 
@@ -60,9 +60,11 @@ def compare(
         held-out R2 at full width, and the CCA family on min(50, n / 10) leading principal
         components.
     permutations
-        Shuffles of the target's rows for the null and p; with 0 there are values alone, without
-        intervals too. A measure that decomposes or fits every pair gets the mean of 20 shuffles
-        and no p, unless ``permute_fits``.
+        Shuffles of the target's rows for the null and p. A measure that decomposes or fits every
+        pair gets the mean of 20 shuffles and no p, unless ``permute_fits``. Measures that are
+        inner products of symmetric relations (CKA, RSA) have the mean and spread over all
+        permutations in closed form; with 0 shuffles these and their p remain, by the Pearson type
+        III tail, and there is nothing else beside the values.
     pairs
         ``auto``: where a model has several sites, measures that decompose every pair run between
         models at matched relative depths (0, 0.25, 0.5, 0.75, 1), all others on all pairs.
@@ -153,7 +155,7 @@ def compare(
         table = tables.setdefault(plan.reduced, Pairwise(found, plan.reduced))
         drawn = few if fits[plan.measure.name] else shuffles
         try:
-            rows = _scores(plan, table, drawn, weights, ticker)
+            rows = _scores(plan, table, drawn, weights, ticker, free=not (within or shuffles.exact))
         except UndefinedMeasureError as error:
             rows = {pair: Scored(None, reason=str(error)) for pair in plan.pairs}
         ticker.end()
@@ -278,6 +280,8 @@ def _scores(
     shuffles: Permutations,
     weights: Weights,
     tick: Callable[[], None],
+    *,
+    free: bool,
 ) -> dict[Pair, Scored]:
     if plan.refused is not None:
         raise UndefinedMeasureError(plan.refused)
@@ -290,6 +294,7 @@ def _scores(
         for found in (stacked.values(), stacked.null(shuffles, tick))
     )
     samples = stacked.bootstrap(weights, tick)
+    invariants = stacked.invariants() if free else None
     ends = None if samples is None else np.quantile(samples, [0.025, 0.975], axis=0)
 
     def scored(i: int, j: int) -> Scored:
@@ -302,10 +307,12 @@ def _scores(
             value = number(values[a, b])
         except UndefinedMeasureError as error:
             return Scored(None, reason=str(error))
-        null = Null(draws[:, a, b]) if len(shuffles) else None
-        if ends is None:
-            return Scored(value, null)
-        return Scored(value, null, low=float(ends[0, a, b]), high=float(ends[1, a, b]))
+        scores = Scored(value, Null(draws[:, a, b]) if len(shuffles) else None)
+        if invariants is not None:
+            scores = replace(scores, exact=permutation_moments(invariants[a], invariants[b]))
+        if ends is not None:
+            scores = replace(scores, low=float(ends[0, a, b]), high=float(ends[1, a, b]))
+        return scores
 
     return {(i, j): scored(i, j) for i, j in plan.pairs}
 

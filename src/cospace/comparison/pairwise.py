@@ -14,7 +14,7 @@ from cospace._threads import each
 from cospace.comparison.undefined import UNDEFINED, number, why
 from cospace.measures import Measure
 from cospace.space import Space
-from cospace.stats import Null, Permutations
+from cospace.stats import Null, PermutationMoments, Permutations
 from cospace.summaries import Order
 
 __all__ = ["Pairwise", "Scored", "steps"]
@@ -37,6 +37,8 @@ class Scored:
     """Why there is no value."""
     note: str | None = None
     """Why there is no null beside the value."""
+    exact: PermutationMoments | None = None
+    """Moments over all permutations, where they have a closed form."""
     low: float | None = None
     """Lower end of the bootstrap interval."""
     high: float | None = None

@@ -94,10 +94,13 @@ class Cell:
     """Mean of the measure over shuffles of the target's rows: its level by chance."""
     null_sd: float | None = None
     """Standard deviation over the same shuffles."""
+    null_exact: bool = False
+    """Whether ``null_mean`` and ``null_sd`` are over all permutations, in closed form."""
     draws: int = 0
     """Number of shuffles."""
     p: float | None = None
-    """(1 + shuffles at least as alike) / (1 + draws)."""
+    """(1 + shuffles at least as alike) / (1 + draws); without shuffles, where the null is exact, the
+    Pearson type III tail of its mean, spread and skewness."""
     p_search: float | None = None
     """The same against the best of all cells of the two models: corrected for a search over sites."""
     low: float | None = None

@@ -20,7 +20,7 @@ from cospace.comparison.undefined import UNDEFINED, why
 from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
 from cospace.space import Space
-from cospace.stats import Permutations, Weights
+from cospace.stats import Invariants, Permutations, Weights
 from cospace.summaries import Order, Relation
 
 __all__ = ["Dense", "Sparse", "Stack", "Triangle", "stack"]
@@ -52,6 +52,10 @@ class Stack(Protocol):
 
     def bootstrap(self, weights: Weights, progress: Tick) -> Floats | None:
         """Inner products in bootstrap samples of the rows; None where they would mislead."""
+        ...
+
+    def invariants(self) -> Sequence[Invariants] | None:
+        """What the moments over all permutations need of each space; None where not known."""
         ...
 
 
@@ -196,6 +200,22 @@ class Dense:
         single[diagonal] = self.columns[diagonal] - on
         return single, n * np.outer(on, on) + others * np.outer(off, off)
 
+    def invariants(self) -> Sequence[Invariants] | None:
+        """Index sums of each symmetric relation; None for directed ones, or fewer than 6 rows."""
+        n, count = self.first.n, self.columns.shape[1]
+        if self.first.form != "triangle" or n < 6:
+            return None
+        place = Triangle.of(n).place
+
+        def of(at: int) -> Invariants:
+            square = self.columns[:, at].take(place)
+            diagonal = square.diagonal().copy()
+            square /= np.sqrt(2.0)
+            np.fill_diagonal(square, diagonal)
+            return Invariants.of(square)
+
+        return each(of, range(count))
+
     def bootstrap(self, weights: Weights, progress: Tick) -> Floats | None:
         """Values in bootstrap samples: entry (i, j) weighs as often as its two rows are drawn.
 
@@ -251,6 +271,9 @@ class Sparse:
 
         draws = each(shuffled, shuffles.orders, progress)
         return np.asarray(draws).reshape(-1, count, count)
+
+    def invariants(self) -> None:
+        """None: the closed form is for symmetric relations."""
 
     def bootstrap(self, weights: Weights, progress: Tick) -> None:
         """None: one row more changes the neighbours of many, so rows do not vary one by one."""

@@ -24,6 +24,9 @@ from cospace.errors import UndefinedMeasureError
 
 __all__ = ["Invariants", "PermutationMoments", "permutation_moments"]
 
+LEAST_P = 1e-6
+"""Least p-value that a tail with three moments may claim."""
+
 Floats = npt.NDArray[np.float64]
 Blocks = tuple[int, ...]
 
@@ -40,10 +43,14 @@ class PermutationMoments:
     """Third standardised moment."""
 
     def p(self, value: float) -> float:
-        """Upper tail at ``value`` of the Pearson type III distribution with these moments."""
+        """Upper tail at ``value`` of the Pearson type III distribution with these moments.
+
+        Never below 1e-6: three moments say nothing about how much smaller it is.
+        """
         if self.sd == 0.0:
             return 1.0
-        return float(pearson3.sf((value - self.mean) / self.sd, self.skewness))
+        tail = pearson3.sf((value - self.mean) / self.sd, self.skewness)
+        return max(float(tail), LEAST_P)
 
 
 @dataclass(frozen=True, eq=False)
