@@ -1,0 +1,1 @@
+"""Other libraries, each in an interpreter of its own."""
