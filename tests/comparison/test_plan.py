@@ -160,7 +160,7 @@ def memory(monkeypatch, size, cores=1):
     monkeypatch.setattr(plan_module, "free_cores", lambda: cores)
 
 
-@pytest.mark.parametrize("name", ["rsa_spearman", "rsa_pearson", "rbf_cka"])
+@pytest.mark.parametrize("name", ["rsa_spearman", "rsa_cosine", "rbf_cka"])
 def test_relations_that_do_not_fit_are_refused_before_they_are_made(monkeypatch, name):
     memory(monkeypatch, 2e9, cores=2)
     plan = planned(name, 20_000, 64)
@@ -257,3 +257,9 @@ def test_free_memory_is_that_of_the_machine_or_of_the_container(monkeypatch):
 
 def test_a_file_that_is_not_there_reads_as_nothing():
     assert plan_module._read("/nowhere/at/all") == ""
+
+
+def test_inner_products_of_rows_are_streamed_where_relations_do_not_fit(monkeypatch):
+    memory(monkeypatch, 2e9, cores=2)
+    plan = planned("rsa_pearson", 20_000, 64)
+    assert (plan.stacked, plan.streamed, plan.refused) == (True, True, None)

@@ -16,7 +16,8 @@ from cospace.comparison.facts import facts_of, space_facts, warnings_of
 from cospace.comparison.pairwise import Pairwise, Scored, steps
 from cospace.comparison.plan import Pair, Plan, plan_measure
 from cospace.comparison.result import Cell, Comparison
-from cospace.comparison.stack import stack
+from cospace.comparison.stack import Stack, stack
+from cospace.comparison.stream import stream
 from cospace.comparison.undefined import number
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.linalg import RTOL
@@ -32,6 +33,9 @@ Progress = Callable[[str, int, int], None]
 _SHUFFLES = 20
 _SAMPLES = 200
 _COMPONENTS = 50
+_STREAMED = (
+    "the grid is made block by block: exact mean and spread over all permutations, but no shuffles"
+)
 _TOO_FEW = "{n} rows are too few for the n / 10 principal components of the default: at least 10 are needed."
 
 
@@ -287,7 +291,8 @@ def _scores(
         raise UndefinedMeasureError(plan.refused)
     if not plan.stacked:
         return table.score(plan.measure, plan.pairs, shuffles, tick)
-    stacked = stack(plan.measure, table.at(range(len(table.spaces))), tick)
+    make = stream if plan.streamed else stack
+    stacked: Stack = make(plan.measure, table.at(range(len(table.spaces))), tick)
     low, high = plan.measure.bounds  # which rounding must not leave
     values, draws = (
         np.clip(found, -1.0 if low is None else low, 1.0 if high is None else high)
@@ -307,7 +312,9 @@ def _scores(
             value = number(values[a, b])
         except UndefinedMeasureError as error:
             return Scored(None, reason=str(error))
-        scores = Scored(value, Null(draws[:, a, b]) if len(shuffles) else None)
+        scores = Scored(value, Null(draws[:, a, b]) if len(draws) else None)
+        if plan.streamed:
+            scores = replace(scores, note=_STREAMED)
         if invariants is not None:
             scores = replace(scores, exact=permutation_moments(invariants[a], invariants[b]))
         if ends is not None:
@@ -320,6 +327,8 @@ def _scores(
 def _route(plan: Plan) -> str:
     if plan.refused is not None:
         return "refused"
+    if plan.streamed:
+        return "streamed"
     return "stacked" if plan.stacked else "pairwise"
 
 

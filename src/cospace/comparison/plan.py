@@ -14,6 +14,7 @@ from cospace.space import Space
 from cospace.summaries import Neighbors
 
 __all__ = [
+    "BLOCK",
     "DEPTHS",
     "Pair",
     "Plan",
@@ -23,6 +24,7 @@ __all__ = [
     "ordered_pairs",
     "plan_measure",
     "stack_bytes",
+    "stream_bytes",
 ]
 
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -30,10 +32,15 @@ DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 Pair = tuple[int, int]
 
+BLOCK = 64 * 2**20
+"""Bytes of entries that one thread of the streamed route holds."""
+
 _GATHER = 20
 """Cost of a gathered entry, in multiplications of a matrix product."""
 _CHEAP = 1e10
 """Multiplications that take about a second."""
+_LONG = 1e12
+"""Multiplications that take tens of seconds."""
 _SHARE = 0.8
 """Share of the free memory that a comparison may fill."""
 
@@ -50,6 +57,8 @@ class Plan:
     """Leading principal components, None for full width."""
     stacked: bool
     """One product of all relations, or pair by pair."""
+    streamed: bool = False
+    """Of a product: whether entries are made in blocks and let go, so that none can be shuffled."""
     refused: str | None = None
     """Why the measure is not run at all."""
 
@@ -127,7 +136,9 @@ def plan_measure(
     """Decide pairs and route of one measure, and whether its route fits into memory.
 
     Of the two routes for CKA the cheaper is taken, counting ``draws`` shuffles and ``samples`` of
-    the bootstrap; where the stack takes about a second, it is taken for its intervals.
+    the bootstrap; where the stack takes about a second, it is taken for its intervals. Where
+    relations do not fit, or a large grid asks for no shuffles, those that are inner products of
+    rows are made block by block.
     """
     chosen = (
         matched_pairs(spaces) if measure.decomposes and pairs == "auto" else ordered_pairs(spaces)
@@ -135,10 +146,21 @@ def plan_measure(
     if measure.relation is None:
         return Plan(measure, chosen, reduced, stacked=False)
     n, count = spaces[0].n, len(spaces)
+    width = reduced or max(space.width for space in spaces)
+    by_pair = (1 + draws) * (len(chosen) // 2) * 3 * n * width * min(n, width)
+    by_stream = n * n * count * (width + count)
     need, free = stack_bytes(measure, n, count), free_bytes()
-    if need > _SHARE * free:
-        if measure.summarise == Neighbors.of or _by_coordinates(measure):
+    fits = need <= _SHARE * free
+    can_stream = measure.products is not None and stream_bytes(spaces) <= _SHARE * free
+    if can_stream and not draws and by_stream > _LONG:
+        return Plan(measure, chosen, reduced, stacked=True, streamed=True)
+    if not fits:
+        if measure.summarise == Neighbors.of:
             return Plan(measure, chosen, reduced, stacked=False)
+        if _by_coordinates(measure) and (by_pair <= max(by_stream, _LONG) or not can_stream):
+            return Plan(measure, chosen, reduced, stacked=False)
+        if can_stream:
+            return Plan(measure, chosen, reduced, stacked=True, streamed=True)
         fit = int(n * (_SHARE * free / need) ** 0.5)
         fit -= fit % 10 ** max(len(str(fit)) - 2, 0)
         refused = (
@@ -148,10 +170,8 @@ def plan_measure(
         return Plan(measure, chosen, reduced, stacked=False, refused=refused)
     if not _by_coordinates(measure):
         return Plan(measure, chosen, reduced, stacked=True)
-    width = reduced or max(space.width for space in spaces)
     entries = n * (n + 1) // 2
     by_stack = (1 + draws + samples) * entries * count * (_GATHER + count) + count * n * n * width
-    by_pair = (1 + draws) * (len(chosen) // 2) * 3 * n * width * min(n, width)
     return Plan(measure, chosen, reduced, stacked=by_stack <= max(by_pair, _CHEAP))
 
 
@@ -172,6 +192,14 @@ def stack_bytes(measure: Measure, n: int, count: int) -> int:
         return (16 + 40 * cores) * n * n
     entries = n * (n + 1) // 2 if measure.needs == "gram" else n * n
     return 56 * n * n * cores + 12 * entries * count
+
+
+def stream_bytes(spaces: Sequence[Space]) -> int:
+    """Memory that the streamed route needs at its peak, in bytes: prepared rows, and blocks."""
+    cores = free_cores()
+    rows = 4 * sum(space.n * space.width for space in spaces)
+    one = 40 * max(space.n * space.width for space in spaces)
+    return rows + cores * (one + 2 * BLOCK) + 17 * 8 * len(spaces) ** 2
 
 
 def free_bytes() -> int:

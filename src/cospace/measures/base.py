@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, Self
 
 from cospace._arrays import Array
 from cospace.errors import UnknownNameError
-from cospace.summaries import Order, Relation, Rows
+from cospace.summaries import Order, Products, Relation, Rows
 
 __all__ = ["TRANSFORMS", "Measure", "Summary", "find"]
 
@@ -70,6 +70,8 @@ class Measure:
     """Two summaries -> value; by default ``function`` on the rows kept."""
     relation: Callable[[Array], Relation] | None = None
     """Rows -> unit vector whose inner product is the value: a grid is then one matrix product."""
+    products: Callable[[Array], Products] | None = None
+    """Rows -> the same relation as inner products of rows, for grids whose relations do not fit."""
     decomposes: bool = False
     """Whether each pair needs a decomposition or a fit: too dear to permute by default."""
     reduce: bool = False

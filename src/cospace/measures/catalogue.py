@@ -18,6 +18,7 @@ from cospace.measures import (
 )
 from cospace.measures.base import Measure
 from cospace.measures.held_out import Folds, heldout_r2, heldout_r2_of
+from cospace.measures.products import cka_products, debiased_products, rsa_products
 from cospace.measures.relational import (
     mutual_knn,
     neighbor_relation,
@@ -72,6 +73,7 @@ CATALOGUE: tuple[Measure, ...] = (
         cost="n² d a space, n² a pair",
         needs="gram",
         relation=debiased_relation,
+        products=debiased_products,
     ),
     Measure(
         name="linear_cka",
@@ -87,6 +89,7 @@ CATALOGUE: tuple[Measure, ...] = (
         cost="n² d a space, n² a pair",
         needs="gram",
         relation=cka_relation,
+        products=cka_products,
     ),
     Measure(
         name="rsa_spearman",
@@ -118,6 +121,7 @@ CATALOGUE: tuple[Measure, ...] = (
         cost="n² d a space, n² a pair",
         needs="gram",
         relation=partial(rsa_relation, comparator="pearson"),
+        products=rsa_products,
         arrays="numpy",
     ),
     Measure(

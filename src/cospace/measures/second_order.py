@@ -10,7 +10,15 @@ import math
 
 from cospace._arrays import Array, as_rows, namespace
 from cospace.errors import RowMismatchError, UndefinedMeasureError
-from cospace.linalg import centred, norm, singular_values, thin_svd
+from cospace.linalg import (
+    centred,
+    centred_single,
+    cross,
+    norm,
+    singular_values,
+    squares,
+    thin_svd,
+)
 from cospace.summaries import ROUNDING, Factor, Gram, Overlap, Relation
 
 __all__ = [
@@ -24,6 +32,11 @@ __all__ = [
     "r2_cca",
     "svcca",
 ]
+
+_DOUBLE = 1e-60, 1e60
+"""Sums of squares between which eighth powers of the entries stay within float64."""
+_SINGLE = 1e-20, 1e30
+"""Sums of squares between which squares of the entries stay within float32."""
 
 
 def linear_cka(x: Array, y: Array) -> float:
@@ -65,7 +78,7 @@ def linear_cka(x: Array, y: Array) -> float:
     if a.shape[0] < max(a.shape[1], b.shape[1]):
         k, m = a @ a.T, b @ b.T
         return _clip(float(namespace(k).sum(k * m)) / (norm(k) * norm(m)))
-    return _clip(norm(a.T @ b) ** 2 / (norm(a.T @ a) * norm(b.T @ b)))
+    return _clip(norm(cross(a, b)) ** 2 / (norm(cross(a, a)) * norm(cross(b, b))))
 
 
 def debiased_cka(x: Array, y: Array) -> float:
@@ -123,9 +136,9 @@ def _hsic(a: Array, b: Array) -> float:
     n = a.shape[0]
     if n < 4:
         raise UndefinedMeasureError(f"Debiased HSIC needs at least 4 rows, got {n}.")
-    square_a, square_b = xp.sum(a * a, axis=1), xp.sum(b * b, axis=1)
+    square_a, square_b = squares(a), squares(b)
     quartic = float(square_a @ square_b)
-    whole = norm(a.T @ b) ** 2
+    whole = norm(cross(a, b)) ** 2
     # Rows are centred: each row of the full Gram matrix sums to 0, so without its diagonal to
     # minus the diagonal.
     totals = float(xp.sum(square_a)) * float(xp.sum(square_b))
@@ -169,13 +182,7 @@ def procrustes_similarity(x: Array, y: Array) -> float:
     >>> round(procrustes_similarity(x, y), 12) == round(1 / 2**0.5, 12)
     True
     """
-    a, b = _centred_pair(x, y)
-    size = norm(a) * norm(b)
-    if a.shape[0] < min(a.shape[1], b.shape[1]):
-        xp = namespace(a)
-        a, b = xp.linalg.qr(a.T)[1].T, xp.linalg.qr(b.T)[1].T
-        return _clip(float(xp.sum(singular_values(a.T @ b))) / size)
-    return _clip(float(namespace(a).sum(singular_values(a.T @ b))) / size)
+    return _rotated(*_centred_pair(x, y))
 
 
 def procrustes_distance(x: Array, y: Array) -> float:
@@ -209,11 +216,11 @@ def procrustes_distance(x: Array, y: Array) -> float:
     >>> procrustes_distance(x, [[0.0, 3.0], [0.0, -3.0], [3.0, 0.0], [-3.0, 0.0]]) < 1e-12
     True
     """
-    a, b = _centred_pair(x, y)
-    similarity = procrustes_similarity(a, b)
+    similarity = _rotated(*_centred_pair(x, y))
     if similarity < 0.999:
         return math.sqrt(2 - 2 * similarity)
-    return _residual(a, b)
+    a, b = _pair(x, y)
+    return _residual(_sized(a, "source"), _sized(b, "target"))
 
 
 def mean_cca(x: Array, y: Array) -> float:
@@ -486,13 +493,24 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _centred_pair(x: Array, y: Array) -> tuple[Array, Array]:
-    """Centre both sides and bring them to size 1, so that fourth powers stay within float64."""
+    """Centre both sides; two float32 tables of more rows than columns stay in float32.
+
+    What measures make of them are sums of products over rows, which ``cross`` takes in float64.
+    """
     a, b = _pair(x, y)
+    single = namespace(a).float32
+    if a.dtype == b.dtype == single and a.shape[0] >= max(a.shape[1], b.shape[1]):
+        free = centred_single(a), centred_single(b)
+        if all(_SINGLE[0] < _energy(z) < _SINGLE[1] for z in free):
+            return free
     return _sized(a, "source"), _sized(b, "target")
 
 
 def _sized(rows: Array, side: str) -> Array:
+    """Centre in float64, and bring to size 1 what fourth powers would take out of float64."""
     rows = centred(rows)
+    if _DOUBLE[0] < _energy(rows) < _DOUBLE[1]:
+        return rows
     xp = namespace(rows)
     peak = float(xp.max(xp.abs(rows)))
     if peak == 0.0:
@@ -500,6 +518,21 @@ def _sized(rows: Array, side: str) -> Array:
             f"All rows of the {side} are the same: there is nothing to compare."
         )
     return rows / peak
+
+
+def _energy(rows: Array) -> float:
+    """Sum of the squares of all entries, in the precision of the rows."""
+    flat = namespace(rows).reshape(rows, (-1,))
+    return float(flat @ flat)
+
+
+def _rotated(a: Array, b: Array) -> float:
+    """Cosine of two centred tables after the best rotation."""
+    xp = namespace(a)
+    size = math.sqrt(float(xp.sum(squares(a))) * float(xp.sum(squares(b))))
+    if a.shape[0] < min(a.shape[1], b.shape[1]):
+        a, b = xp.linalg.qr(a.T)[1].T, xp.linalg.qr(b.T)[1].T
+    return _clip(float(xp.sum(singular_values(cross(a, b)))) / size)
 
 
 def _residual(a: Array, b: Array) -> float:

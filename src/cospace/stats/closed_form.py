@@ -39,14 +39,17 @@ class PermutationMoments:
     """Mean."""
     sd: float
     """Standard deviation."""
-    skewness: float
-    """Third standardised moment."""
+    skewness: float | None
+    """Third standardised moment; None where the sums for it were not made."""
 
-    def p(self, value: float) -> float:
+    def p(self, value: float) -> float | None:
         """Upper tail at ``value`` of the Pearson type III distribution with these moments.
 
-        Never below 1e-6: three moments say nothing about how much smaller it is.
+        Never below 1e-6: three moments say nothing about how much smaller it is. None without
+        the skewness.
         """
+        if self.skewness is None:
+            return None
         if self.sd == 0.0:
             return 1.0
         tail = pearson3.sf((value - self.mean) / self.sd, self.skewness)
@@ -66,8 +69,10 @@ class Invariants:
     """Number of rows."""
     means: tuple[float, float]
     """Mean entry off the diagonal and on it."""
-    sums: tuple[Floats, Floats]
-    """Index sums of second and third order over the rest, one for each pattern."""
+    second: Floats
+    """Index sums of second order over the rest, one for each pattern."""
+    third: Floats | None = None
+    """Index sums of third order; None where they were not made."""
 
     @classmethod
     def of(cls, matrix: Floats) -> Invariants:
@@ -88,7 +93,37 @@ class Invariants:
         off = (float(matrix.sum()) - diagonal * n) / (n * (n - 1))
         rest = matrix - off
         np.fill_diagonal(rest, np.diagonal(matrix) - diagonal)
-        return cls(n, (off, diagonal), (_sums(rest, 2), _sums(rest, 3)))
+        return cls(n, (off, diagonal), _sums(rest, 2), _sums(rest, 3))
+
+    @classmethod
+    def of_margins(cls, on: Floats, sums: Floats, square: float) -> Invariants:
+        """Index sums of second order, without the matrix.
+
+        Parameters
+        ----------
+        on
+            Diagonal, shape (n,).
+        sums
+            Sums of the lines, diagonal included, shape (n,).
+        square
+            Sum of all squared entries.
+        """
+        n = len(on)
+        diagonal = float(on.sum()) / n
+        off = (float(sums.sum()) - n * diagonal) / (n * (n - 1))
+        rest = on - diagonal
+        lines = sums - on - (n - 1) * off + rest
+        inner = square - n * (n - 1) * off**2 - n * diagonal**2
+        found: dict[Blocks, float] = {
+            (0, 0, 0, 0): float(rest @ rest),
+            (0, 0, 0, 1): float(rest @ lines),
+            (0, 0, 1, 1): float(rest.sum()) ** 2,
+            (0, 0, 1, 2): float(rest.sum() * lines.sum()),
+            (0, 1, 0, 1): inner,
+            (0, 1, 0, 2): float(lines @ lines),
+            (0, 1, 2, 3): float(lines.sum()) ** 2,
+        }
+        return cls(n, (off, diagonal), np.asarray([found[pattern] for pattern in _patterns(2)]))
 
 
 def permutation_moments(a: Invariants, b: Invariants) -> PermutationMoments:
@@ -107,12 +142,14 @@ def permutation_moments(a: Invariants, b: Invariants) -> PermutationMoments:
     """
     n = a.n
     mean = n * (n - 1) * a.means[0] * b.means[0] + n * a.means[1] * b.means[1]
-    variance, third = (
-        float(_distinct(order, x) @ (_weights(order, n) * _distinct(order, y)))
-        for order, x, y in zip((2, 3), a.sums, b.sums, strict=True)
-    )
-    sd = math.sqrt(max(variance, 0.0))
-    return PermutationMoments(mean, sd, third / sd**3 if sd > 0 else 0.0)
+    sd = math.sqrt(max(_moment(2, n, a.second, b.second), 0.0))
+    if a.third is None or b.third is None:
+        return PermutationMoments(mean, sd, None)
+    return PermutationMoments(mean, sd, _moment(3, n, a.third, b.third) / sd**3 if sd > 0 else 0.0)
+
+
+def _moment(order: int, n: int, a: Floats, b: Floats) -> float:
+    return float(_distinct(order, a) @ (_weights(order, n) * _distinct(order, b)))
 
 
 def _sums(matrix: Floats, order: int) -> Floats:
