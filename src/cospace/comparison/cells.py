@@ -10,8 +10,10 @@ import numpy.typing as npt
 from cospace.comparison.pairwise import Scored
 from cospace.comparison.plan import Pair, Plan
 from cospace.comparison.result import Cell, SpaceFacts
+from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
-from cospace.stats import Permutations
+from cospace.stats import Null, PermutationMoments, Permutations, effect, max_statistic
+from cospace.stats.permutation import TIE, TIE_SINGLE
 
 __all__ = ["cells_of"]
 
@@ -25,7 +27,7 @@ def cells_of(
 ) -> Iterable[Cell]:
     """One cell a pair, in the order of ``rows``; with a ``note`` there is no p, and it says why."""
     measure = plan.measure
-    best = {} if note is not None else _best(measure, rows, facts)
+    searched = {} if note is not None else _searched(plan, rows, facts, shuffles)
     for (i, j), row in rows.items():
         source, target = facts[i], facts[j]
         narrow = max(source.width, target.width)
@@ -33,10 +35,8 @@ def cells_of(
             narrow = min(plan.reduced, source.n)
         p = p_search = None
         if row.value is not None and row.null is not None and note is None:
-            both = row.null.draws, best[source.model, target.model]
-            p, p_search = (
-                shuffles.p(row.value, draws, measure.kind, single=plan.stacked) for draws in both
-            )
+            p = shuffles.p(row.value, row.null.draws, measure.kind, single=plan.stacked)
+            p_search = searched[i, j]
         elif row.value is not None and row.exact is not None:
             p = row.exact.p(row.value)
         level = row.exact or row.null
@@ -53,6 +53,7 @@ def cells_of(
             null_mean=None if level is None else level.mean,
             null_sd=None if level is None else level.sd,
             null_exact=row.exact is not None,
+            effect=_effect(measure, row.value, level),
             draws=0 if row.null is None else len(row.null.draws),
             p=p,
             p_search=p_search,
@@ -65,15 +66,37 @@ def cells_of(
         )
 
 
-def _best(
-    measure: Measure, rows: Mapping[Pair, Scored], facts: Sequence[SpaceFacts]
-) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
-    """Most alike value of each shuffle over all cells of two models: the maximum statistic."""
-    pick = np.maximum if measure.kind == "similarity" else np.minimum
-    best: dict[tuple[str, str], npt.NDArray[np.float64]] = {}
+def _effect(
+    measure: Measure, value: float | None, level: Null | PermutationMoments | None
+) -> float | None:
+    if value is None or level is None:
+        return None
+    try:
+        return effect(value, level.mean, measure.identical)
+    except UndefinedMeasureError:
+        return None
+
+
+def _searched(
+    plan: Plan,
+    rows: Mapping[Pair, Scored],
+    facts: Sequence[SpaceFacts],
+    shuffles: Permutations,
+) -> dict[Pair, float]:
+    """p of every pair against the most surprising of all pairs of the same two models."""
+    searches: dict[tuple[str, str], dict[Pair, tuple[float, npt.NDArray[np.float64]]]] = {}
     for (i, j), row in rows.items():
-        if row.null is not None:
+        if row.value is not None and row.null is not None:
             models = facts[i].model, facts[j].model
-            draws = row.null.draws
-            best[models] = pick(best[models], draws) if models in best else draws
-    return best
+            searches.setdefault(models, {})[i, j] = row.value, row.null.draws
+    found: dict[Pair, float] = {}
+    for pairs in searches.values():
+        p = max_statistic(
+            [value for value, _ in pairs.values()],
+            np.stack([draws for _, draws in pairs.values()], axis=1),
+            plan.measure.kind,
+            exact=shuffles.exact,
+            tie=TIE_SINGLE if plan.stacked else TIE,
+        )
+        found |= dict(zip(pairs, p.tolist(), strict=True))
+    return found

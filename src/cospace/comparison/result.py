@@ -96,13 +96,16 @@ class Cell:
     """Standard deviation over the same shuffles."""
     null_exact: bool = False
     """Whether ``null_mean`` and ``null_sd`` are over all permutations, in closed form."""
+    effect: float | None = None
+    """(value - null_mean) / (value of identical spaces - null_mean): 0 by chance, 1 for identical."""
     draws: int = 0
     """Number of shuffles."""
     p: float | None = None
     """(1 + shuffles at least as alike) / (1 + draws); without shuffles, where the null is exact, the
     Pearson type III tail of its mean, spread and skewness."""
     p_search: float | None = None
-    """The same against the best of all cells of the two models: corrected for a search over sites."""
+    """The same against the most surprising of all cells of the two models (maximum statistic, each
+    cell at its own level and spread): corrected for a search over sites."""
     low: float | None = None
     """Lower end of the 95 % bootstrap interval over rows; None where rows cannot be drawn again
     (biased measures, neighbours, fits), or were too many to relate each to each."""

@@ -131,7 +131,7 @@ def dissimilarities(rows: Array, dissimilarity: Dissimilarity = "correlation") -
     _check(dissimilarity, "pearson")
     x = to_numpy(double(as_rows(rows)))
     if dissimilarity in ("cosine", "correlation"):
-        apart = 1.0 - _directions(x, dissimilarity)
+        apart = np.maximum(1.0 - _directions(x, dissimilarity), 0.0)
         np.fill_diagonal(apart, 0.0)
         return apart
     x = to_numpy(sized(x))

@@ -10,15 +10,8 @@ import math
 
 from cospace._arrays import Array, as_rows, namespace
 from cospace.errors import RowMismatchError, UndefinedMeasureError
-from cospace.linalg import (
-    centred,
-    centred_single,
-    cross,
-    norm,
-    singular_values,
-    squares,
-    thin_svd,
-)
+from cospace.linalg import centred, norm, singular_values, thin_svd
+from cospace.measures.covariance import Covariance
 from cospace.summaries import ROUNDING, Factor, Gram, Overlap, Relation
 
 __all__ = [
@@ -32,11 +25,6 @@ __all__ = [
     "r2_cca",
     "svcca",
 ]
-
-_DOUBLE = 1e-60, 1e60
-"""Sums of squares between which eighth powers of the entries stay within float64."""
-_SINGLE = 1e-20, 1e30
-"""Sums of squares between which squares of the entries stay within float32."""
 
 
 def linear_cka(x: Array, y: Array) -> float:
@@ -74,11 +62,13 @@ def linear_cka(x: Array, y: Array) -> float:
     >>> round(linear_cka(x, y), 12) == round(1 / 2**0.5, 12)
     True
     """
-    a, b = _centred_pair(x, y)
-    if a.shape[0] < max(a.shape[1], b.shape[1]):
+    x, y = _pair(x, y)
+    if x.shape[0] < max(x.shape[1], y.shape[1]):
+        a, b = _sized(x, "source"), _sized(y, "target")
         k, m = a @ a.T, b @ b.T
         return _clip(float(namespace(k).sum(k * m)) / (norm(k) * norm(m)))
-    return _clip(norm(cross(a, b)) ** 2 / (norm(cross(a, a)) * norm(cross(b, b))))
+    c = Covariance.of(x, y)
+    return _clip(norm(c.xy) ** 2 / (norm(c.xx) * norm(c.yy)))
 
 
 def debiased_cka(x: Array, y: Array) -> float:
@@ -116,13 +106,20 @@ def debiased_cka(x: Array, y: Array) -> float:
     >>> round(debiased_cka(x, x), 12)
     1.0
     """
-    a, b = _centred_pair(x, y)
-    if a.shape[0] < max(a.shape[1], b.shape[1]):
+    x, y = _pair(x, y)
+    n = x.shape[0]
+    if n < max(x.shape[1], y.shape[1]):
+        a, b = _sized(x, "source"), _sized(y, "target")
         k, m = Gram(a @ a.T).u_centred(), Gram(b @ b.T).u_centred()
         across = float(namespace(k).sum(k * m))
         own = norm(k) ** 2, norm(m) ** 2
     else:
-        across, own = _hsic(a, b), (_hsic(a, a), _hsic(b, b))
+        c = Covariance.of(x, y)
+        across = _hsic(c.xy, c.square_x * c.square_y, c.quartic[1], n)
+        own = (
+            _hsic(c.xx, c.square_x**2, c.quartic[0], n),
+            _hsic(c.yy, c.square_y**2, c.quartic[2], n),
+        )
     if min(own) <= 0.0:
         raise UndefinedMeasureError(
             "Debiased HSIC of a space with itself is not positive: too few distinct rows to compare."
@@ -130,18 +127,13 @@ def debiased_cka(x: Array, y: Array) -> float:
     return min(max(across / math.sqrt(own[0] * own[1]), -1.0), 1.0)
 
 
-def _hsic(a: Array, b: Array) -> float:
-    """n (n - 3) times unbiased HSIC of centred rows, in feature space: cost n d_a d_b."""
-    xp = namespace(a)
-    n = a.shape[0]
+def _hsic(product: Array, totals: float, quartic: float, n: int) -> float:
+    """n (n - 3) times unbiased HSIC of centred rows, in feature space, from sums over the rows."""
     if n < 4:
         raise UndefinedMeasureError(f"Debiased HSIC needs at least 4 rows, got {n}.")
-    square_a, square_b = squares(a), squares(b)
-    quartic = float(square_a @ square_b)
-    whole = norm(cross(a, b)) ** 2
+    whole = norm(product) ** 2
     # Rows are centred: each row of the full Gram matrix sums to 0, so without its diagonal to
     # minus the diagonal.
-    totals = float(xp.sum(square_a)) * float(xp.sum(square_b))
     value = whole - quartic + totals / ((n - 1) * (n - 2)) - 2 * quartic / (n - 2)
     return 0.0 if abs(value) <= ROUNDING * (whole + quartic) else float(value)
 
@@ -182,7 +174,7 @@ def procrustes_similarity(x: Array, y: Array) -> float:
     >>> round(procrustes_similarity(x, y), 12) == round(1 / 2**0.5, 12)
     True
     """
-    return _rotated(*_centred_pair(x, y))
+    return _rotated(*_pair(x, y))
 
 
 def procrustes_distance(x: Array, y: Array) -> float:
@@ -216,10 +208,10 @@ def procrustes_distance(x: Array, y: Array) -> float:
     >>> procrustes_distance(x, [[0.0, 3.0], [0.0, -3.0], [3.0, 0.0], [-3.0, 0.0]]) < 1e-12
     True
     """
-    similarity = _rotated(*_centred_pair(x, y))
+    a, b = _pair(x, y)
+    similarity = _rotated(a, b)
     if similarity < 0.999:
         return math.sqrt(2 - 2 * similarity)
-    a, b = _pair(x, y)
     return _residual(_sized(a, "source"), _sized(b, "target"))
 
 
@@ -492,25 +484,9 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array]:
     return a, b
 
 
-def _centred_pair(x: Array, y: Array) -> tuple[Array, Array]:
-    """Centre both sides; two float32 tables of more rows than columns stay in float32.
-
-    What measures make of them are sums of products over rows, which ``cross`` takes in float64.
-    """
-    a, b = _pair(x, y)
-    single = namespace(a).float32
-    if a.dtype == b.dtype == single and a.shape[0] >= max(a.shape[1], b.shape[1]):
-        free = centred_single(a), centred_single(b)
-        if all(_SINGLE[0] < _energy(z) < _SINGLE[1] for z in free):
-            return free
-    return _sized(a, "source"), _sized(b, "target")
-
-
 def _sized(rows: Array, side: str) -> Array:
-    """Centre in float64, and bring to size 1 what fourth powers would take out of float64."""
+    """Centre, and bring to size 1, so that fourth powers stay within float64."""
     rows = centred(rows)
-    if _DOUBLE[0] < _energy(rows) < _DOUBLE[1]:
-        return rows
     xp = namespace(rows)
     peak = float(xp.max(xp.abs(rows)))
     if peak == 0.0:
@@ -520,19 +496,17 @@ def _sized(rows: Array, side: str) -> Array:
     return rows / peak
 
 
-def _energy(rows: Array) -> float:
-    """Sum of the squares of all entries, in the precision of the rows."""
-    flat = namespace(rows).reshape(rows, (-1,))
-    return float(flat @ flat)
-
-
-def _rotated(a: Array, b: Array) -> float:
-    """Cosine of two centred tables after the best rotation."""
-    xp = namespace(a)
-    size = math.sqrt(float(xp.sum(squares(a))) * float(xp.sum(squares(b))))
-    if a.shape[0] < min(a.shape[1], b.shape[1]):
-        a, b = xp.linalg.qr(a.T)[1].T, xp.linalg.qr(b.T)[1].T
-    return _clip(float(xp.sum(singular_values(cross(a, b)))) / size)
+def _rotated(x: Array, y: Array) -> float:
+    """Cosine of two tables after the best rotation of one."""
+    xp = namespace(x)
+    if x.shape[0] < min(x.shape[1], y.shape[1]):
+        x, y = _sized(x, "source"), _sized(y, "target")
+        size = norm(x) * norm(y)
+        x, y = xp.linalg.qr(x.T)[1].T, xp.linalg.qr(y.T)[1].T
+        return _clip(float(xp.sum(singular_values(x.T @ y))) / size)
+    c = Covariance.of(x, y, own=False)
+    total = float(xp.sum(singular_values(c.xy)))
+    return _clip(total / math.sqrt(c.square_x * c.square_y))
 
 
 def _residual(a: Array, b: Array) -> float:

@@ -1,6 +1,8 @@
 """The yardstick beside a value: its level by chance, its p-value, its interval."""
 
+from cospace.stats.adjust import benjamini_hochberg, holm, max_statistic
 from cospace.stats.closed_form import Invariants, PermutationMoments, permutation_moments
+from cospace.stats.effect import effect
 from cospace.stats.permutation import Null, Permutations
 from cospace.stats.resampling import Weights
 
@@ -10,5 +12,9 @@ __all__ = [
     "PermutationMoments",
     "Permutations",
     "Weights",
+    "benjamini_hochberg",
+    "effect",
+    "holm",
+    "max_statistic",
     "permutation_moments",
 ]

@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from cospace.errors import InputError
 
-__all__ = ["Null", "Permutations"]
+__all__ = ["TIE", "TIE_SINGLE", "Null", "Permutations"]
 
 Floats = npt.NDArray[np.float64]
 
-_TIE = 1e-9
+TIE = 1e-9
 """Values that differ by no more than this share of their size are ties."""
 
-_TIE_SINGLE = 2e-6
+TIE_SINGLE = 2e-6
 """The same for values of size 1 that were summed in single precision."""
 
 
@@ -108,7 +108,7 @@ class Permutations:
         0.8
         """
         size = max(abs(value), float(np.abs(draws).max()))
-        slack = _TIE_SINGLE * max(1.0, size) if single else _TIE * size
+        slack = TIE_SINGLE * max(1.0, size) if single else TIE * size
         alike = draws >= value - slack if kind == "similarity" else draws <= value + slack
         count = int(np.count_nonzero(alike))
         return max(count, 1) / len(draws) if self.exact else (1 + count) / (1 + len(draws))
