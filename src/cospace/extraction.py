@@ -130,7 +130,8 @@ def extract(
         Texts in a shard; a pass that was begun with another number keeps it.
     progress
         Whether progress is shown on the standard error stream: bars on a terminal, else one line
-        a model at its start and end. What was found damaged is said in any case.
+        a model at its start and end. What was found damaged, and which texts were cut, is said in
+        any case.
 
     Returns
     -------
@@ -183,6 +184,8 @@ def extract(
         with _display(console, jobs, shown=progress) as display:
             for job in jobs:
                 _compute(job, corpus, chosen, batch_tokens, display)
+        for job in jobs:
+            _tell_cut(job, console)
         return view_of(
             folder,
             {job.run.folder.name: job.run.manifest for job in jobs},
@@ -205,8 +208,8 @@ def _models(
         key = run_key(model.facts, policy, corpus.fingerprint)
         if key in runs:
             raise InputError(
-                f"{runs[key]} and {name} are the same model (weights, revision, number type): "
-                "name it once."
+                f"{runs[key]} and {name} are the same model (weights, tokenizer, configuration, "
+                "revision, number type): name it once."
             )
         runs[key] = name
     return several
@@ -263,6 +266,18 @@ def _compute(
             f"{job.run.folder}, the same call goes on from there."
         ) from None
     display.end(job)
+
+
+def _tell_cut(job: _Job, console: Console) -> None:
+    cut = job.run.cut
+    if cut:
+        most = job.model.max_tokens
+        to = "" if most is None else f" to {most:,} tokens"
+        _say(
+            console,
+            f"{job.name}: {len(cut):,} of {job.run.manifest.corpus.rows:,} texts "
+            f"{'was' if len(cut) == 1 else 'were'} cut{to} (first: {cut[0]})",
+        )
 
 
 def _check_pooled(name: str, work: Work, pooled: Pooled) -> None:

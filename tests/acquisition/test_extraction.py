@@ -50,6 +50,20 @@ def only_run(store):
     return folder
 
 
+def test_cut_texts_are_silent(tmp_path, capsys):
+    model = FakeModel(cut=("t3", "t9"))
+    model.max_tokens = 1512
+    for _ in range(2):
+        capsys.readouterr()
+        run(model, tmp_path)
+        told = "fake: 2 of 10 texts were cut to 1,512 tokens (first: t3)\n"
+        assert capsys.readouterr() == ("", told)
+    run(FakeModel("one", seed="1", cut=("t3",)), tmp_path)
+    assert capsys.readouterr().err == "one: 1 of 10 texts was cut (first: t3)\n"
+    run(FakeModel("none", seed="2"), tmp_path)
+    assert capsys.readouterr().err == ""
+
+
 class TestWhatIsThere:
     def test_rows_come_back_to_the_last_bit(self, tmp_path):
         model, texts = FakeModel(), corpus()

@@ -153,7 +153,7 @@ class TestOnDisk:
         for folder, plain in store.manifest.items():
             text = (path / folder / "manifest.json").read_text()
             assert json.loads(text) == plain
-            assert plain["format"] == 1
+            assert plain["format"] == 2
             assert plain["model"]["quantisation"] == "Q4, dequantised"
             assert plain["corpus"] == {
                 "name": "small",
@@ -173,10 +173,17 @@ class TestOnDisk:
         assert key == run_key(replace(facts, name="n", reference="r", licence="l"), policy, "f")
         others = [
             run_key(replace(facts, **{field: "other"}), policy, "f")
-            for field in ("weights_hash", "revision", "architecture", "dtype")
+            for field in (
+                "weights_hash",
+                "tokenizer_hash",
+                "config_hash",
+                "revision",
+                "architecture",
+                "dtype",
+            )
         ]
         others += [run_key(facts, TokenPolicy(special=True), "f"), run_key(facts, policy, "g")]
-        assert len({key, *others}) == 7
+        assert len({key, *others}) == 9
 
 
 class TestDamage:
@@ -237,7 +244,8 @@ class TestDamage:
         [
             ("{", "is not JSON: restore it, or delete the folder"),
             ("[]", r"is not a manifest \(the whole: .*\): restore it, or delete the folder"),
-            ({"format": 2}, "has format 2, this version of cospace reads up to 1: update cospace"),
+            ({"format": 3}, "has format 3, this version of cospace reads 2: update cospace"),
+            ({"format": 1}, "has format 1, which does not tell tokenizers .* extract into another"),
             ({"parts": 3}, r"is not a manifest \(parts: Input should be a valid tuple\): restore"),
             ({"colour": "red"}, r"is not a manifest \(colour: Extra inputs"),
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,8 +21,13 @@ __all__ = [
     "Pooling",
     "Site",
     "TokenPolicy",
+    "check_site_names",
     "resolve_sites",
 ]
+
+
+_WORDS = ("all", "last", "embed", "final_norm")
+_BLOCK = re.compile(r"block\.-?\d+")
 
 
 class Pooling(StrEnum):
@@ -96,6 +102,10 @@ class ModelFacts:
     """Licence of the weights where known."""
     source: str | None = None
     """The original checkpoint where the weights are a derived form of it."""
+    tokenizer_hash: str | None = None
+    """SHA-256 over the tokenizer, which decides rows as much as the weights do."""
+    config_hash: str | None = None
+    """SHA-256 over the values of the configuration that decide rows, such as an activation."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +150,30 @@ class LanguageModel(Protocol):
         with the number of texts finished since its last call.
         """
         ...
+
+
+def check_site_names(names: Iterable[str]) -> None:
+    """Refuse what is a site of no model at all, before one is known.
+
+    Raises
+    ------
+    UnknownNameError
+        For a word that is neither ``all``, ``last``, ``embed``, ``final_norm``, a block nor a
+        number.
+    InputError
+        For a depth outside [0, 1].
+
+    Examples
+    --------
+    >>> check_site_names(["embed", "block.-1", "0.5"])
+    """
+    for name in names:
+        if name in _WORDS or _BLOCK.fullmatch(name):
+            continue
+        number = re.search(r"\d+$", name)
+        known = (*_WORDS, f"block.{number[0]}" if number else "block.0")
+        if _depth(name) is None:
+            raise UnknownNameError.among(name, known, "site of a model")
 
 
 def resolve_sites(
@@ -213,14 +247,21 @@ def _by_index(
 
 
 def _by_depth(item: str | float, states: list[Site], names: list[str], model: str) -> Site:
+    depth = _depth(item)
+    if depth is None:
+        raise UnknownNameError.among(str(item), [*names, "all", "last"], f"site of {model}")
+    return states[math.floor(depth * (len(states) - 1) + 0.5)]
+
+
+def _depth(item: str | float) -> float | None:
+    """Return the depth that is meant, None for a word that is no number."""
     try:
         depth = float(item)
     except ValueError:
-        raise UnknownNameError.among(
-            str(item), [*names, "all", "last"], f"site of {model}"
-        ) from None
+        return None
     if not 0.0 <= depth <= 1.0:
+        block = f"block.{depth:.0f}" if depth > 1 and depth.is_integer() else "block.3"
         raise InputError(
-            f"A relative depth lies in [0, 1], got {item}; a block is named 'block.{item}'."
+            f"A relative depth lies in [0, 1], got {item}; a block is named {block!r}."
         )
-    return states[math.floor(depth * (len(states) - 1) + 0.5)]
+    return depth

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from cospace.errors import AcquisitionError, InputError, UnknownNameError
 from cospace.models.base import ModelFacts
 from cospace.models.batching import listed
+from cospace.models.identity import config_hash, has_tokenizer, tokenizer_hash
 from cospace.models.sites import find_layout
 
 __all__ = ["describe", "first_line", "from_folder", "number_type", "quiet", "where_to_run"]
@@ -40,7 +41,9 @@ def quiet() -> Iterator[None]:
             transformers.logging.enable_progress_bar()
 
 
-def describe(model: Any, *, reference: str, name: str, weights_hash: str) -> ModelFacts:
+def describe(
+    model: Any, *, reference: str, name: str, weights_hash: str, tokenizer: Any = None
+) -> ModelFacts:
     """Record what can be read off a transformers model in memory.
 
     Parameters
@@ -49,6 +52,8 @@ def describe(model: Any, *, reference: str, name: str, weights_hash: str) -> Mod
         A transformers model, with or without a head.
     reference, name, weights_hash
         Its reference, its short name, and the SHA-256 of its weights.
+    tokenizer
+        The tokenizer that it is read with, as it was loaded; its hash is recorded.
 
     Returns
     -------
@@ -72,6 +77,8 @@ def describe(model: Any, *, reference: str, name: str, weights_hash: str) -> Mod
         dtype=str(layout.model.dtype).removeprefix("torch."),
         weights_hash=weights_hash,
         parameters=sum(parameter.numel() for parameter in layout.model.parameters()),
+        tokenizer_hash=None if tokenizer is None else tokenizer_hash(tokenizer),
+        config_hash=config_hash(layout.model.config),
     )
 
 
@@ -114,14 +121,21 @@ def from_folder(
     Raises
     ------
     AcquisitionError
-        If transformers cannot read the folder, or weights that are run are not in it.
+        If transformers cannot read the folder, or it lacks a tokenizer or weights that are run.
     """
     options = {"trust_remote_code": trust_remote_code, "local_files_only": True}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+        if not has_tokenizer(folder, tokenizer):
+            raise AcquisitionError(
+                f"{reference} holds no tokenizer (tokenizer.json, vocab.txt or tokenizer.model): save "
+                "it beside the weights with tokenizer.save_pretrained."
+            )
         model, info = transformers.AutoModel.from_pretrained(
             folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
         )
+    except AcquisitionError:
+        raise
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise AcquisitionError(
             f"{reference}: transformers cannot read the model in {folder}: {first_line(error)} "

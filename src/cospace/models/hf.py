@@ -234,6 +234,7 @@ class HFModel:
     ) -> tuple[list[Tokens], tuple[str, ...]]:
         """Tokens of every text, and the ids of those that were cut."""
         tokens = tokenise(self._tokenizer, texts)
+        self._check_known(tokens, ids)
         limit = self._max_tokens
         long = [i for i, text in enumerate(tokens) if limit is not None and len(text) > limit]
         names = [ids[i] for i in long]
@@ -249,6 +250,16 @@ class HFModel:
         for i, text in zip(long, shorter, strict=True):
             tokens[i] = text
         return tokens, tuple(names)
+
+    def _check_known(self, tokens: Sequence[Tokens], ids: Sequence[str]) -> None:
+        size = self._reader.vocabulary
+        for name, text in zip(ids, tokens, strict=True):
+            if len(text) and int(text.ids.max()) >= size:
+                raise ExtractionError(
+                    f"{self._facts.name} has {size} tokens, and its tokenizer gives number "
+                    f"{text.ids.max()} in {name!r}. Expected the tokenizer that belongs to the "
+                    "weights: put its files beside them."
+                )
 
     def _plan(
         self, tokens: Sequence[Tokens], part: Sequence[int], batch_tokens: int
@@ -392,6 +403,7 @@ def load_model(
             reference=weights.reference,
             name=name or weights.name,
             weights_hash=weights.weights_hash,
+            tokenizer=tokenizer,
         )
     facts = replace(
         facts,

@@ -241,6 +241,9 @@ def check_against(
 def _same(a: Any, b: Any) -> bool:
     if a.shape != b.shape:
         return False
+    # What is not finite is told of the texts that give it, and says nothing of the architecture.
+    lost = ~a.isfinite() & ((a == b) | (a.isnan() & b.isnan()))
+    a, b = a.masked_fill(lost, 0.0), b.masked_fill(lost, 0.0)
     if torch.equal(a, b):
         return True
     # Kernels that add in any order, as some on a GPU do, differ from run to run.

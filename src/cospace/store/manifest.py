@@ -31,7 +31,7 @@ __all__ = [
     "tensor_name",
 ]
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout on disk."""
 MANIFEST = "manifest.json"
 """Name of the manifest in the folder of a run."""
@@ -182,12 +182,15 @@ def run_key(facts: ModelFacts, policy: TokenPolicy, fingerprint: str) -> str:
     """Key of a run: what decides its rows, hashed.
 
     The first 16 hexadecimal digits of the SHA-256 of a JSON object of plain values: weights,
-    revision, architecture and number type of the model, the token policy, the fingerprint of the
-    corpus and the version of the layout. Neither names nor paths take part in it.
+    tokenizer, configuration, revision, architecture and number type of the model, the token
+    policy, the fingerprint of the corpus and the version of the layout. Neither names nor paths
+    take part in it.
     """
     plain = {
         "format": FORMAT,
         "weights": facts.weights_hash,
+        "tokenizer": facts.tokenizer_hash,
+        "config": facts.config_hash,
         "revision": facts.revision,
         "architecture": facts.architecture,
         "dtype": facts.dtype,
@@ -214,7 +217,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises
     ------
     StoreError
-        If it cannot be read, is damaged, or was written by a newer version.
+        If it cannot be read, is damaged, or was written by an older or newer version.
     """
     path = folder / MANIFEST
     try:
@@ -226,8 +229,14 @@ def read_manifest(folder: Path) -> Manifest:
     found = plain.get("format") if isinstance(plain, dict) else None
     if isinstance(found, int) and found > FORMAT:
         raise StoreError(
-            f"{path} has format {found}, this version of cospace reads up to {FORMAT}: "
+            f"{path} has format {found}, this version of cospace reads {FORMAT}: "
             "update cospace, or name another folder."
+        )
+    if isinstance(found, int) and found < FORMAT:
+        raise StoreError(
+            f"{path} has format {found}, which does not tell tokenizers and configurations apart; "
+            f"this version of cospace reads {FORMAT}: extract into another folder, or delete the "
+            f"folder {folder} and extract again."
         )
     try:
         return Manifest.model_validate(plain)

@@ -88,8 +88,8 @@ class Store:
         for run in other.runs:
             if run.folder in self._manifests:
                 raise InputError(
-                    f"{run.facts.reference} and a model before it are the same model (weights, revision, "
-                    "number type): name it once."
+                    f"{run.facts.reference} and a model before it are the same model (weights, tokenizer, "
+                    "configuration, revision, number type): name it once."
                 )
         return Store(self.path, (*self.runs, *other.runs), {**self._manifests, **other._manifests})
 

@@ -72,6 +72,8 @@ class RunWriter:
         self.manifest = manifest
         self.notes: list[str] = []
         """What was found damaged, one line each."""
+        self.cut: tuple[str, ...] = ()
+        """Ids of the texts that were cut; known once the run is finished."""
         self._corpus = corpus
         self._wanted: tuple[str, ...] = ()
         self._tokens = np.full(manifest.corpus.rows, -1, dtype=np.int64)
@@ -166,6 +168,7 @@ class RunWriter:
             raise StoreError(f"{self.folder} is not finished: extract again to go on.")
         tokens = self._column(part, "tokens")
         truncated = self._column(part, "truncated").astype(bool)
+        self.cut = tuple(self._corpus.ids[i] for i in np.flatnonzero(truncated))
         data = _rows_bytes(self._corpus, tokens, truncated)
         rows = RowsFile(
             file=_ROWS,
