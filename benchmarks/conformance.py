@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peers.ask import HERE, Peers
+from benchmarks.peers.ask import ENVIRONMENTS, Peers
 from benchmarks.peers.make_environment import FROM_GIT, reached
 from benchmarks.planted import stress
 from benchmarks.reference import REFERENCES
@@ -228,7 +228,7 @@ def page(table: dict, versions: dict[str, str], missing: dict[str, str]) -> str:
 def main() -> None:
     """Make the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peers", type=Path, default=HERE)
+    parser.add_argument("--peers", type=Path, default=ENVIRONMENTS)
     parser.add_argument("--into", type=Path, default=Path("docs/conformance.md"))
     arguments = parser.parse_args()
     with Peers(arguments.peers) as peers, tempfile.TemporaryDirectory() as folder:

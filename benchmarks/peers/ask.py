@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
+ENVIRONMENTS = HERE / ".venv"
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in THREADS} | {"LOKY_MAX_CPU_COUNT": "1"}
 
@@ -66,7 +67,7 @@ class Peers:
     """All peers of all environments that are there."""
 
     def __init__(self, folder: Path) -> None:
-        found = [folder / name / "bin" / "python" for name in (".venv", ".venv-numpy1")]
+        found = [folder / name / "bin" / "python" for name in ("current", "numpy1")]
         self.environments = [Environment(python) for python in found if python.exists()]
         if not self.environments:
             raise SystemExit(

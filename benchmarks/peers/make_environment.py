@@ -1,7 +1,7 @@
 """Make the peers' environments: ``python benchmarks/peers/make_environment.py [FOLDER]``.
 
-Two virtual environments, ``.venv`` and ``.venv-numpy1``, in FOLDER (by default beside this file;
-git ignores both). What cannot be had is printed as 'not run here' with the reason, and is left
+Two virtual environments, ``current`` and ``numpy1``, in FOLDER (by default ``.venv`` beside this
+file, which git ignores). What cannot be had is printed as 'not run here' with the reason, and is left
 out of every table.
 """
 
@@ -64,7 +64,7 @@ def each_line(name: str) -> list[str]:
 
 def main(into: Path) -> None:
     """Make both environments and say what is missing."""
-    current, older = environment(into / ".venv"), environment(into / ".venv-numpy1")
+    current, older = environment(into / "current"), environment(into / "numpy1")
     constraints = ("--constraint", str(HERE.parent.parent / "constraints.txt"))
     if install(current, "--requirement", str(HERE / "requirements.txt"), *constraints):
         for line in each_line("requirements.txt"):  # one by one, so that the others are had
@@ -85,4 +85,4 @@ def main(into: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else HERE)
+    main(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else HERE / ".venv")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from array_api_compat import device
+
 from cospace._arrays import Array, double, namespace
-from cospace.linalg import mean_row
-from cospace.measures.pair import sized
+from cospace.errors import UndefinedMeasureError
+from cospace.linalg import centred, mean_row
 
-__all__ = ["Covariance"]
+__all__ = ["Covariance", "sized"]
 
-_BLOCK = 1024
+_LEAST, _BLOCK = 256, 1024
 """Rows that are multiplied at once; their float32 sums are then added up in float64."""
 _MANY, _WIDE = 1024, 128
 """Rows and columns from which products cost so much more than passes over the rows that float32
@@ -50,50 +53,79 @@ class Covariance:
         UndefinedMeasureError
             When all rows of a side are the same.
         """
-        xp = namespace(x)
+        xp = namespace(x, y)
         large = x.shape[0] >= _MANY and min(x.shape[1], y.shape[1]) >= _WIDE
         single = x.dtype == y.dtype == xp.float32 and large
-        made = cls._sum(x, y, own=own, single=single)
         low, high = _SAFE["float32" if single else "float64"]
-        if all(low < square < high for square in (made.square_x, made.square_y)):
-            return made
-        return cls._sum(sized(x), sized(y), own=own, single=False)
+        made = cls._sum(x, y, own=own, single=single, limit=high)
+        if made is None or min(made.square_x, made.square_y) < low:
+            x, y = sized(x, "source"), sized(y, "target")
+            made = cls._sum(x, y, own=own, single=False, limit=math.inf)
+        assert made is not None  # noqa: S101  without a limit
+        return made
 
     @classmethod
-    def _sum(cls, x: Array, y: Array, *, own: bool, single: bool) -> Covariance:
+    def _sum(
+        cls, x: Array, y: Array, *, own: bool, single: bool, limit: float
+    ) -> Covariance | None:
+        """Sum up; None where a row's squared length exceeds ``limit``."""
         xp = namespace(x)
+        n = x.shape[0]
         means = _mean(x), _mean(y)
+        # Blocks are centred in place in the same memory: new memory costs more than the sums.
+        step = min(n, max(_LEAST, min(_BLOCK, max(x.shape[1], y.shape[1]))))
+        room = [
+            xp.empty((step, rows.shape[1]), dtype=xp.float64, device=device(rows))
+            for rows in (x, y)
+        ]
         sums: list[Array] = []
         numbers = [0.0] * 5
-        for start in range(0, x.shape[0], _BLOCK):
-            a, b = (
-                double(rows[start : start + _BLOCK, :]) - mean
-                for rows, mean in zip((x, y), means, strict=True)
-            )
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            for rows, mean, free in zip((x, y), means, room, strict=True):
+                free[: stop - start, :] = xp.astype(rows[start:stop, :], xp.float64, copy=False)
+                free -= mean
+            a, b = (free[: stop - start, :] for free in room)
             p, q = xp.linalg.vecdot(a, a), xp.linalg.vecdot(b, b)
+            if max(float(xp.max(p)), float(xp.max(q))) > limit:
+                return None
             found = (xp.sum(p), xp.sum(q), p @ p, p @ q, q @ q)
             numbers = [n + float(f) for n, f in zip(numbers, found, strict=True)]
             if single:
                 a, b = xp.astype(a, xp.float32), xp.astype(b, xp.float32)
-            parts = [a.T @ b, *((a.T @ a, b.T @ b) if own else ())]
-            if not sums:
-                sums = [double(part) for part in parts]
-            else:
-                for total, part in zip(sums, parts, strict=True):
-                    total += part
+            for at, (left, right) in enumerate(((a, b), (a, a), (b, b))[: 3 if own else 1]):
+                part = left.T @ right
+                if len(sums) <= at:
+                    sums.append(double(part))
+                else:
+                    sums[at] += part
         xx, yy = sums[1:] if own else (None, None)
         return cls(sums[0], xx, yy, numbers[0], numbers[1], (numbers[2], numbers[3], numbers[4]))
 
 
 def _mean(x: Array) -> Array:
-    """Mean row in float64, of float32 rows too."""
+    """Mean row in float64; of narrower numbers a block at a time."""
     xp = namespace(x)
     if x.dtype == xp.float64:
         return mean_row(x)
-    total = xp.zeros_like(x[0, :], dtype=xp.float64)
-    for start in range(0, x.shape[0], _BLOCK):
-        total += xp.sum(double(x[start : start + _BLOCK, :]), axis=0)
-    first, mean = double(x[0, :]), total / x.shape[0]
-    if not bool(xp.any((x[-1, :] == x[0, :]) & (x[x.shape[0] // 2, :] == x[0, :]))):
+    n, total = x.shape[0], double(x[0, :])
+    first = x[0, :]
+    total -= total
+    for start in range(0, n, _BLOCK):
+        total += xp.sum(double(x[start : min(start + _BLOCK, n), :]), axis=0)
+    mean = total / n
+    if not bool(xp.any((x[n - 1, :] == first) & (x[n // 2, :] == first))):
         return mean
-    return xp.where(xp.all(x == x[0, :], axis=0), first, mean)
+    return xp.where(xp.all(x == first, axis=0), double(first), mean)
+
+
+def sized(rows: Array, side: str) -> Array:
+    """Centre, and bring to size 1, so that fourth powers stay within float64."""
+    rows = centred(rows)
+    xp = namespace(rows)
+    peak = float(xp.max(xp.abs(rows)))
+    if peak == 0.0:
+        raise UndefinedMeasureError(
+            f"All rows of the {side} are the same: there is nothing to compare."
+        )
+    return rows / peak

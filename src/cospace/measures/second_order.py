@@ -10,8 +10,8 @@ import math
 
 from cospace._arrays import Array, as_rows, namespace
 from cospace.errors import RowMismatchError, UndefinedMeasureError
-from cospace.linalg import centred, norm, singular_values, thin_svd
-from cospace.measures.covariance import Covariance
+from cospace.linalg import norm, singular_values, thin_svd
+from cospace.measures.covariance import Covariance, sized
 from cospace.summaries import ROUNDING, Factor, Gram, Overlap, Relation
 
 __all__ = [
@@ -63,8 +63,9 @@ def linear_cka(x: Array, y: Array) -> float:
     True
     """
     x, y = _pair(x, y)
+    check_count(x.shape[0])
     if x.shape[0] < max(x.shape[1], y.shape[1]):
-        a, b = _sized(x, "source"), _sized(y, "target")
+        a, b = sized(x, "source"), sized(y, "target")
         k, m = a @ a.T, b @ b.T
         return _clip(float(namespace(k).sum(k * m)) / (norm(k) * norm(m)))
     c = Covariance.of(x, y)
@@ -109,7 +110,7 @@ def debiased_cka(x: Array, y: Array) -> float:
     x, y = _pair(x, y)
     n = x.shape[0]
     if n < max(x.shape[1], y.shape[1]):
-        a, b = _sized(x, "source"), _sized(y, "target")
+        a, b = sized(x, "source"), sized(y, "target")
         k, m = Gram(a @ a.T).u_centred(), Gram(b @ b.T).u_centred()
         across = float(namespace(k).sum(k * m))
         own = norm(k) ** 2, norm(m) ** 2
@@ -212,7 +213,7 @@ def procrustes_distance(x: Array, y: Array) -> float:
     similarity = _rotated(a, b)
     if similarity < 0.999:
         return math.sqrt(2 - 2 * similarity)
-    return _residual(_sized(a, "source"), _sized(b, "target"))
+    return _residual(sized(a, "source"), sized(b, "target"))
 
 
 def mean_cca(x: Array, y: Array) -> float:
@@ -405,6 +406,7 @@ def cka_of(o: Overlap) -> float:
 
 def procrustes_similarity_of(o: Overlap) -> float:
     """``procrustes_similarity`` from an overlap."""
+    _check_count(o.n)
     xp = namespace(o.core)
     total = float(xp.sum(singular_values(o.weighted_core)))
     return _clip(total / (norm(o.s_x) * norm(o.s_y)))
@@ -461,12 +463,13 @@ def predictive_r2_of(o: Overlap) -> float:
 
 def cka_relation(rows: Array) -> Relation:
     """Relation whose inner product is ``linear_cka``."""
-    return Relation.symmetric(Gram.of(rows).k, interval="none")
+    check_count(rows.shape[0])
+    return Relation.symmetric(Gram.of(sized(rows, "space")).k, interval="none")
 
 
 def debiased_relation(rows: Array) -> Relation:
     """Relation whose inner product is ``debiased_cka``."""
-    return Relation.symmetric(Gram.of(rows).u_centred(), interval="pairs")
+    return Relation.symmetric(Gram.of(sized(rows, "space")).u_centred(), interval="pairs")
 
 
 def _overlap(x: Array, y: Array) -> Overlap:
@@ -484,23 +487,20 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array]:
     return a, b
 
 
-def _sized(rows: Array, side: str) -> Array:
-    """Centre, and bring to size 1, so that fourth powers stay within float64."""
-    rows = centred(rows)
-    xp = namespace(rows)
-    peak = float(xp.max(xp.abs(rows)))
-    if peak == 0.0:
+def _check_count(n: int) -> None:
+    if n < 3:
         raise UndefinedMeasureError(
-            f"All rows of the {side} are the same: there is nothing to compare."
+            f"{n} rows lie on a line in every space, so that any two are alike by dimension alone: at "
+            "least 3 rows are needed."
         )
-    return rows / peak
 
 
 def _rotated(x: Array, y: Array) -> float:
     """Cosine of two tables after the best rotation of one."""
+    check_count(x.shape[0])
     xp = namespace(x)
     if x.shape[0] < min(x.shape[1], y.shape[1]):
-        x, y = _sized(x, "source"), _sized(y, "target")
+        x, y = sized(x, "source"), sized(y, "target")
         size = norm(x) * norm(y)
         x, y = xp.linalg.qr(x.T)[1].T, xp.linalg.qr(y.T)[1].T
         return _clip(float(xp.sum(singular_values(x.T @ y))) / size)
