@@ -149,11 +149,13 @@ def cell(source: SpaceFacts, target: SpaceFacts, name: str, rng: random.Random) 
         return Cell(value=None, reason=reason, **shared)
     return Cell(
         value=value,
-        null_mean=base + rng.gauss(0, 0.002),
+        null_mean=(null := base + rng.gauss(0, 0.002)),
         null_sd=sd,
+        null_exact=name in {"debiased_cka", "linear_cka"},
+        effect=(value - null) / ((0.0 if name == "procrustes_distance" else 1.0) - null),
         draws=199 if dense else 20,
         p=0.005 if dense else None,
-        p_search=(0.005 if signal > 0.1 else 0.31) if dense and not same else None,
+        p_search=(0.005 if signal > 0.1 else 0.31) if dense else None,
         low=value - 0.03 if name in {"debiased_cka", "linear_cka"} else None,
         high=value + 0.03 if name in {"debiased_cka", "linear_cka"} else None,
         note=None if dense else "a shuffle needs a decomposition, so 20 give the mean only",

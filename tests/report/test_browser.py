@@ -133,6 +133,9 @@ def test_pointer_tells_a_cell(opened: Callable[..., Any], size: str) -> None:
         "Linear CKA",
         "minilm:block.0",
         "mpnet:block.1",
+        "(exact, over all permutations)",
+        "effect",
+        "(199 shuffles)",
         "p (search)",
         "0.005",
         "384 → 768",
@@ -162,6 +165,7 @@ def test_touch_and_keys_tell_a_cell(opened: Callable[..., Any]) -> None:
 
 def test_empty_cell_tells_its_reason(opened: Callable[..., Any]) -> None:
     page = opened("three_models")
+    page.locator("#measure-6 > details > summary").click()
     page.locator("#measure-6 .no-value, #measure-6 svg.map").first.focus()
     for _ in range(5):
         page.keyboard.press("ArrowDown")
@@ -174,9 +178,50 @@ def test_toggle_shows_another_view(opened: Callable[..., Any]) -> None:
     page = opened("three_models", java_script_enabled=False)
     choice = page.locator("#measure-0 .choice")
     assert choice.locator('[data-view="null"]').is_visible()
-    choice.get_by_text("Value − null", exact=True).click()
-    assert choice.locator('[data-view="gain"]').is_visible()
+    choice.get_by_text("Effect", exact=True).click()
+    assert choice.locator('[data-view="effect"]').is_visible()
     assert not choice.locator('[data-view="null"]').is_visible()
+
+
+def test_the_verdict_is_on_a_phone_s_screen(opened: Callable[..., Any]) -> None:
+    page = opened("three_models", "phone")
+    row = page.locator("#numbers tbody tr:not(.group)").first
+    width = SIZES["phone"][0]
+    for part in ("th", ".value", ".reading", ".ends", ".strip"):
+        box = row.locator(part).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    boxes = [row.locator(part).bounding_box() for part in ("th", ".reading", ".ends")]
+    assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
+    assert row.evaluate("row => row.offsetHeight") < 170
+    assert page.evaluate("document.documentElement.scrollHeight") < 20_000
+
+
+def test_what_is_wider_than_the_phone_says_so(opened: Callable[..., Any]) -> None:
+    page = opened("three_models", "phone")
+    box = page.locator("#measure-0 .map-box").first
+    hint = box.locator("xpath=following-sibling::p[1]")
+    box.scroll_into_view_if_needed()
+    settle(page)
+    assert hint.inner_text() == "Scroll sideways for the rest →"
+    box.evaluate("box => { box.scrollLeft = 9999; }")
+    settle(page)
+    assert not hint.is_visible()
+    wide = opened("three_models")
+    settle(wide)
+    assert not wide.locator("#measure-0 .hint").first.is_visible()
+
+
+def test_a_link_and_print_unfold_a_measure(opened: Callable[..., Any]) -> None:
+    page = opened("three_models")
+    fold = page.locator("#measure-3 > details")
+    figure = fold.locator("svg.map").first
+    assert not figure.is_visible()
+    page.locator("nav a[href='#measure-3']").click()
+    assert figure.is_visible()
+    quiet = opened("three_models", java_script_enabled=False)
+    quiet.emulate_media(media="print")
+    assert quiet.locator("#measure-5 svg.map").first.bounding_box()["height"] > 100
 
 
 def test_curve_point_tells_its_cell(opened: Callable[..., Any]) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from cospace.comparison import compare
 from cospace.errors import InputError
-from cospace.report import build, render, write_report
+from cospace.report import build, page_html, render, write_report
 from cospace.result import Result
 
 
@@ -89,7 +89,7 @@ def test_top_line_and_findings_say_what_was_found(models: str) -> None:
     assert re.search(
         r"Most alike sites of minilm and mpnet by debiased CKA: \S+ / \S+, 0\.\d\d "
         r"\(95 % interval 0\.\d\d to 0\.\d\d\); shuffled rows give 0\.00 ± 0\.01; "
-        r"p = 0\.005, corrected for the search over 91 pairs of sites\.",
+        r"p = 0\.020, corrected for the search over 91 pairs of sites and 4 measures\.",
         text,
     )
     assert "1 = identical; higher is more alike" in text
@@ -106,11 +106,13 @@ def test_independent_arrays_are_said_to_be_at_their_null() -> None:
     assert "A fit from rank 40 needs more than 41 held-in rows; 33 were left." in text
 
 
-def test_a_search_without_correction_is_said() -> None:
+@pytest.mark.parametrize(("p", "told"), [(0.005, "1.000"), (1e-6, "0.0004")])
+def test_a_search_without_its_own_p_counts_every_pair_of_sites(p: float, told: str) -> None:
     result = example.three_models()
-    cells = tuple(replace(c, p_search=None) for c in result.cells)
+    cells = tuple(replace(c, p=c.p and p, p_search=None) for c in result.cells)
     text = Reader(render(replace(result, cells=cells))).text
-    assert "p = 0.005, not corrected for the search over 91 pairs of sites" in text
+    assert f"p = {told}, corrected for the search over 91 pairs of sites and 4 measures" in text
+    assert "Reading: p times the number of pairs of sites searched, corrected by Holm" in text
 
 
 def test_a_value_without_null_or_p_is_not_called_alike() -> None:
@@ -128,8 +130,7 @@ def test_a_value_without_null_or_p_is_not_called_alike() -> None:
     [
         ("mutual_knn", {"p": 0.005, "p_search": 0.005}, True),
         ("mutual_knn", {"p": 0.03, "p_search": 0.03}, False),  # 4 measures were asked
-        ("mean_cca", {"value": 0.9}, True),
-        ("mean_cca", {"value": 0.599}, False),  # 3.2 sd of 20 shuffles
+        ("mean_cca", {"value": 0.9}, False),  # no p: not tested
     ],
 )
 def test_measures_that_disagree_are_told_where_the_evidence_is_strong(
@@ -144,6 +145,63 @@ def test_measures_that_disagree_are_told_where_the_evidence_is_strong(
     )
     assert (words in text) is told
     assert "a.npy and b.npy are not distinguishable from chance" in text
+
+
+@pytest.mark.parametrize(("value", "told"), [(0.9, True), (0.599, False)])  # 3.2 sd are few
+def test_a_measure_without_p_is_told_apart_from_the_tested(value: float, *, told: bool) -> None:
+    result = example.two_arrays()
+    cells = tuple(replace(c, value=value) if c.measure == "mean_cca" else c for c in result.cells)
+    page = build(replace(result, cells=cells))
+    assert page["headline"] == "a.npy and b.npy are not distinguishable from chance"
+    text = Reader(page_html(page)).text
+    assert ("Outside the null, not tested: mean CCA 0.90 (null 0.57 ± 0.01)." in text) is told
+    assert "outside its null, not tested" in text
+
+
+def test_measures_without_any_p_claim_no_test() -> None:
+    result = example.two_arrays()
+    bare = {"p": None, "p_search": None}
+    cells = tuple(replace(c, **bare) for c in result.cells)
+    assert build(replace(result, cells=cells))["headline"] == (
+        "a.npy and b.npy lie within their null; no measure was tested"
+    )
+    cells = tuple(replace(c, **bare, value=0.9) if c.value else c for c in result.cells)
+    assert build(replace(result, cells=cells))["headline"] == (
+        "a.npy and b.npy lie outside their null; no measure was tested"
+    )
+    result = example.ten_arrays()
+    cells = tuple(replace(c, **bare, null_sd=9.0) for c in result.cells)
+    assert build(replace(result, cells=cells))["headline"] == (
+        "10 spaces: no pair was tested against chance"
+    )
+
+
+def test_the_table_says_what_its_nulls_and_readings_are(models: str) -> None:
+    text = Reader(models).text
+    for words in (
+        "Reading: p (search), corrected by Holm for the up to 4 measures tested on the same two models, "
+        "at 0.05; the columns show p before that correction.",
+        "over all permutations",
+        "Nulls over all permutations are exact, in closed form. p counts shuffles.",
+        "p 0.020 for 4 measures",
+        "by the maximum statistic",
+        "(value − null) / (identical − null)",
+    ):
+        assert words in text
+
+
+def test_without_shuffles_p_is_said_to_be_a_tail() -> None:
+    result = example.two_arrays()
+    note = "the grid is made block by block"
+    cells = tuple(
+        replace(c, draws=0, p_search=None, null_exact=True, note=note) if c.p else c
+        for c in result.cells
+    )
+    text = Reader(render(replace(result, cells=cells))).text
+    assert "Without shuffles p is the Pearson type III tail." in text
+    assert "p counts shuffles" not in text
+    assert "RSA (Spearman) and Mutual nearest neighbours: the grid is made block by block." in text
+    assert "No p for Linear CKA" not in text
 
 
 def test_real_independent_arrays_are_at_their_null() -> None:
@@ -251,15 +309,28 @@ def views(page: dict[str, Any], measure: int) -> Iterator[dict[str, Any]]:
 def test_every_map_has_its_null_on_the_same_colours() -> None:
     page = build(example.three_models())
     for i in range(10):
-        value, null, gain, *_ = views(page, i)
-        assert (value["key"], null["key"], gain["key"]) == ("value", "null", "gain")
+        value, null, effect, *_ = views(page, i)
+        assert (value["key"], null["key"], effect["key"]) == ("value", "null", "effect")
         assert value["scale"] == null["scale"]
-        assert gain["scale"]["low"] == -gain["scale"]["high"]
+        assert (effect["scale"]["low"], effect["scale"]["high"]) == (-1.0, 1.0)
     linear = next(views(page, 0))["scale"]
     assert (linear["type"], linear["low"], linear["high"]) == ("sequential", 0.0, 1.0)
     debiased = next(views(page, 1))["scale"]
     assert (debiased["type"], debiased["low"], debiased["high"]) == ("diverging", -1.0, 1.0)
     assert next(views(page, 5))["scale"]["reverse"]
+
+
+def test_without_an_effect_the_difference_is_shown() -> None:
+    result = example.three_models()
+    cells = tuple(replace(c, effect=None) for c in result.cells)
+    _, _, gain, *_ = views(build(replace(result, cells=cells)), 5)
+    assert (gain["key"], gain["scale"]["low"]) == ("gain", -gain["scale"]["high"])
+    assert gain["scale"]["reverse"]
+
+
+def test_all_but_the_first_measures_are_folded(models: str) -> None:
+    folded = re.findall(r'<section id="(measure-\d)" class="folded">\s*<details>', models)
+    assert folded == [f"measure-{i}" for i in range(2, 10)]
 
 
 def test_a_cell_that_was_not_run_is_no_zero() -> None:

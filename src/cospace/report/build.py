@@ -16,12 +16,13 @@ from cospace.report.findings import (
     apparent,
     best_pairs,
     headline,
+    outside,
     primary,
-    reading,
     sentence,
 )
 from cospace.report.maps import map_block
 from cospace.report.numbers import claims, measures_table, numbers_table
+from cospace.report.verdicts import LEVEL, Readings
 from cospace.report.words import count, joined
 from cospace.result import Result
 
@@ -29,6 +30,8 @@ __all__ = ["build"]
 
 FEW_PAIRS = 12
 """Up to this many ordered pairs a table with strips says more than a map."""
+UNFOLDED = 2
+"""Sections of measures that are open; a click opens the others, and print has them all."""
 SPELLED = 6
 """Findings written as sentences; the table has them all."""
 
@@ -65,8 +68,7 @@ def _comparison(result: Comparison) -> dict[str, Any]:
     if len(told) > SPELLED:
         told.sort(key=_closeness)
     findings = [
-        {"text": sentence(best, known), "tone": reading(best.cell, best.measure.kind).key}
-        for best in told[:SPELLED]
+        {"text": sentence(best, known), "tone": best.reading.key} for best in told[:SPELLED]
     ]
     if len(told) > SPELLED:
         rest = (
@@ -75,6 +77,9 @@ def _comparison(result: Comparison) -> dict[str, Any]:
             "p = 0.05 by chance: p is not corrected for the number of pairs."
         )
         findings.append({"text": rest, "tone": "untested"})
+    far = outside(bests) if len(groups) <= 2 else None
+    if far:
+        findings.append({"text": far, "tone": "outside"})
     loud = apparent(bests) if len(groups) <= 2 else None
     if loud:
         findings.append({"text": loud, "tone": "chance"})
@@ -158,14 +163,15 @@ def _leading(curve: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measures(result: Comparison, groups: dict[str, list[SpaceFacts]]) -> list[dict[str, Any]]:
-    sections = []
+    sections: list[dict[str, Any]] = []
+    judge = Readings(result)
     for i, measure in enumerate(result.measures):
         blocks: list[dict[str, Any]] = [claims(result, measure)]
-        found = map_block(result, i)
+        found = map_block(result, i, judge)
         blocks.append(
             found or {"kind": "text", "text": "This measure was not run on any pair of spaces."}
         )
-        panels = depth_panels(result, measure, groups)
+        panels = depth_panels(result, measure, groups, judge)
         if panels:
             other = "" if measure.symmetric else " The arrow points from source to target."
             blocks.append(
@@ -174,7 +180,7 @@ def _measures(result: Comparison, groups: dict[str, list[SpaceFacts]]) -> list[d
                     "caption": "Along the depth: each site with the site of the other model that is "
                     "nearest in relative depth. Grey band: the null, mean ± 2 standard deviations. "
                     "Vertical lines: 95 % intervals, where defined. Hollow dots cannot be told from "
-                    f"chance; a cross marks a cell without a value.{other}",
+                    f"their null; a cross marks a cell without a value.{other}",
                     "panels": panels,
                 }
             )
@@ -184,6 +190,7 @@ def _measures(result: Comparison, groups: dict[str, list[SpaceFacts]]) -> list[d
                 "title": measure.title,
                 "intro": measure.summary,
                 "group": "Measures",
+                "folded": len(sections) >= UNFOLDED,
                 "blocks": blocks,
             }
         )
@@ -202,23 +209,35 @@ def _how_to_read(result: Comparison) -> dict[str, Any]:
             "Null",
             "The same measure after the rows of the target have been shuffled, so that row i is no "
             "longer the same text: mean ± standard deviation. A value means something only as far as it "
-            "leaves its null.",
+            "leaves its null. Where it says “over all permutations” both are exact, in closed form; "
+            "elsewhere they are over the shuffles drawn.",
+        ),
+        (
+            "Effect",
+            "(value − null) / (identical − null): 0 by chance, 1 for identical spaces, below 0 for "
+            "less alike than chance. It takes off what a measure shows for unrelated rows; it does not "
+            "make two measures comparable.",
         ),
         (
             "p",
             "(1 + shuffles at least as alike) / (1 + shuffles). With 199 shuffles the least possible "
-            "p is 0.005. A cell without p says why.",
+            "p is 0.005. Without shuffles, where the null is exact, p is the tail of the Pearson type "
+            "III distribution with the null's mean, spread and skewness. A cell without p says why.",
         ),
         (
             "p (search)",
-            "The same count against the best of all cells of the two models: corrected for having "
-            "searched over sites. It is not corrected for the number of measures.",
+            "Corrected for having searched over sites, by the maximum statistic: every cell is put on "
+            "the scale of its own null (own level and spread), and counted against the most surprising of all "
+            "cells of the two models in each shuffle.",
         ),
         (
             "Reading",
-            "More alike than chance: p and p (search) are at most 0.05. Without p: the value lies more "
-            "than 3 standard deviations beyond its null; this is no test. More alike than chance is "
-            "not the same as much alike: look at the value.",
+            f"More alike than chance: p (search), or p where nothing was searched, is at most {LEVEL:g} after "
+            "Holm's correction for the number of measures tested on the same two models; unrelated "
+            "models are so called in at most 5 of 100 comparisons. It is not corrected for the number of "
+            "pairs of models. Without p: whether the value lies more than 3 standard deviations beyond "
+            "its null, and “not tested”. More alike than chance is not the same as much alike: look at "
+            "the value and the effect.",
         ),
         ("Interval", "95 % bootstrap interval over rows, where it is defined."),
         (

@@ -14,6 +14,8 @@ from cospace.report.words import number, shortened
 __all__ = ["panel", "strip"]
 
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 12.0, 24.0, 34.0
+FILLED = ("above", "outside")
+"""Readings whose dots are filled: told from chance, or outside a null that no test belongs to."""
 COLOURS = 8
 """Series colours in the style sheet; further series repeat them with another dash."""
 
@@ -84,7 +86,7 @@ def strip(spec: Mapping[str, Any]) -> Markup:
         start, stop = at(spec["low_end"]), at(spec["high_end"])
         parts.append(tag("path", d=f"M{num(start)} {num(middle)}H{num(stop)}", cls="whisker"))
     if spec["value"] is not None:
-        shape = "dot" if spec["tone"] == "above" else "dot hollow"
+        shape = "dot" if spec["tone"] in FILLED else "dot hollow"
         parts.append(tag("circle", cx=at(spec["value"]), cy=middle, r=4.0, cls=shape))
     return document(
         parts,
@@ -120,7 +122,7 @@ def _series(series: Mapping[str, Any], i: int, x_at: Any, y_at: Any, floor: floa
         if p.get("low") is not None:
             d = f"M{num(x)} {num(y_at(p['low']))}V{num(y_at(p['high']))}"
             parts.append(tag("path", d=d, cls=f"whisker {hue}"))
-        shape = f"dot {hue}" + ("" if p.get("tone", "above") == "above" else " hollow")
+        shape = f"dot {hue}" + ("" if p.get("tone", "above") in FILLED else " hollow")
         size = 2.8 if len(points) <= 40 else 2.0
         parts.append(
             tag(

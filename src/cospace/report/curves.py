@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
-from cospace.report.findings import reading
+from cospace.report.verdicts import Readings
 from cospace.report.words import number, p_text, plus_minus, span
 
 __all__ = ["depth_panels", "leading_panel", "matched_cells"]
@@ -47,7 +47,10 @@ def matched_cells(
 
 
 def depth_panels(
-    result: Comparison, measure: MeasureFacts, groups: Mapping[str, Sequence[SpaceFacts]]
+    result: Comparison,
+    measure: MeasureFacts,
+    groups: Mapping[str, Sequence[SpaceFacts]],
+    judge: Readings,
 ) -> list[dict[str, Any]]:
     """One panel for each ordered pair of models; one direction where the measure is symmetric.
 
@@ -76,7 +79,7 @@ def depth_panels(
             "low": low,
             "high": high,
             "description": _described(measure, found),
-            "series": [{"label": measure.title, "points": _points(measure, found, record)}],
+            "series": [{"label": measure.title, "points": _points(judge, found, record)}],
         }
         for source, target, found in drawn
     ]
@@ -114,7 +117,7 @@ def leading_panel(groups: Mapping[str, Sequence[SpaceFacts]]) -> dict[str, Any]:
 
 
 def _points(
-    measure: MeasureFacts, found: Sequence[tuple[float, Cell]], record: Mapping[int, int]
+    judge: Readings, found: Sequence[tuple[float, Cell]], record: Mapping[int, int]
 ) -> list[dict[str, Any]]:
     points = []
     for depth, cell in found:
@@ -129,7 +132,7 @@ def _points(
                 "null": mean,
                 "null_low": None if mean is None else mean - band,
                 "null_high": None if mean is None else mean + band,
-                "tone": reading(cell, measure.kind).key,
+                "tone": judge(cell).key,
                 "title": _told(cell),
                 "record": record[id(cell)],
             }

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.report.verdicts import Reading, Readings, beyond, reading
 from cospace.report.words import count, joined, number, p_text, plus_minus, shortened, span
 
 __all__ = [
@@ -13,32 +14,18 @@ __all__ = [
     "Reading",
     "best_pairs",
     "headline",
+    "outside",
     "primary",
     "reading",
     "sentence",
 ]
 
-LEVEL = 0.05
-"""Above this p a value is called not distinguishable from chance."""
 NAMES = ("Procrustes",)
 """Titles that begin with a person's name."""
 NAMED = 4
 """Most models that the headline names."""
-SPREAD = 3.0
-"""Where there is no p: standard deviations of the null within which a value counts as chance.
-Twenty shuffles give a rough standard deviation, and a report asks many measures at once."""
 STRONG = 4.0
-"""The same for overruling the main measure in the headline."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Verdict on one cell."""
-
-    key: str
-    """``above``, ``chance``, ``untested`` or ``empty``."""
-    words: str
-    """The verdict in a few words."""
+"""Standard deviations of its null by which a measure without p must leave it to be told of."""
 
 
 @dataclass(frozen=True)
@@ -53,29 +40,8 @@ class Best:
     """The cell; its value is None where every cell of the search was empty."""
     searched: int
     """Pairs of sites with a value, among which this one is the best."""
-
-
-def reading(cell: Cell, kind: str) -> Reading:
-    """Say whether a value can be told from its level by chance."""
-    if cell.value is None:
-        return Reading("empty", "no value")
-    known = [p for p in (cell.p, cell.p_search) if p is not None]
-    if known:
-        if max(known) > LEVEL:
-            return Reading("chance", "not distinguishable from chance")
-        return Reading("above", "more alike than chance")
-    if cell.null_mean is None:
-        return Reading("untested", "no null was drawn")
-    if not _beyond(cell, kind, SPREAD):
-        return Reading("chance", "within the range of its null")
-    return Reading("above", "beyond its null; no p")
-
-
-def _beyond(cell: Cell, kind: str, spread: float) -> bool:
-    if cell.value is None or cell.null_mean is None:
-        return False
-    gain = cell.value - cell.null_mean if kind == "similarity" else cell.null_mean - cell.value
-    return gain > spread * (cell.null_sd or 0.0)
+    reading: Reading
+    """The verdict on it, corrected for the search and for the number of measures."""
 
 
 def primary(result: Comparison) -> MeasureFacts | None:
@@ -99,6 +65,7 @@ def best_pairs(result: Comparison) -> list[Best]:
     Pairs within one model count only where there is a single model. A symmetric measure is
     looked at in one direction, an asymmetric one in both.
     """
+    judge = Readings(result)
     model_of = {space.name: space.model for space in result.spaces}
     models = list(dict.fromkeys(model_of.values()))
     place = {space.name: i for i, space in enumerate(result.spaces)}
@@ -117,7 +84,7 @@ def best_pairs(result: Comparison) -> list[Best]:
             for way, cells in seen[:1] if measure.symmetric else seen:
                 if first == second and measure.symmetric:
                     cells = _one_way(cells, place)
-                found.append(_best(way, measure, cells))
+                found.append(_best(way, measure, cells, judge))
     return found
 
 
@@ -137,10 +104,9 @@ def sentence(best: Best, spaces: dict[str, SpaceFacts]) -> str:
         text = f"Most alike sites of {one} by {inner}: {sites}, {value}"
     else:
         text = f"{who} by {inner}: {value}"
-    text += f"; {_yardstick(cell, best.searched)}."
-    verdict = reading(cell, best.measure.kind)
-    if verdict.key == "chance":
-        text += f" This is {verdict.words}."
+    text += f"; {_yardstick(best)}."
+    if best.reading.key in ("chance", "outside"):
+        text += f" This is {best.reading.words}."
     return text
 
 
@@ -164,8 +130,27 @@ def headline(bests: Sequence[Best], main: MeasureFacts | None, models: Sequence[
         return f"{who}: all {len(pairs)} pairs {_ABOVE}"
     if chance == len(pairs):
         return f"{who}: none of the {len(pairs)} pairs is distinguishable from chance"
+    if not any(best.reading.p is not None for best in bests):
+        return f"{who}: no pair was tested against chance"
     verb = _ABOVE if above != 1 else _ABOVE.replace("are", "is", 1)
     return f"{who}: {above} of {len(pairs)} pairs {verb}"
+
+
+def outside(bests: Sequence[Best]) -> str | None:
+    """Name the measures without p that lie far outside their null, where no p speaks for them."""
+    far = [
+        best
+        for best in bests
+        if best.reading.key == "outside" and beyond(best.cell, best.measure.kind, STRONG)
+    ]
+    if not far or any(best.reading.key == "above" for best in bests):
+        return None
+    told = [
+        f"{_inside(best.measure.title)} {number(best.cell.value, 2)} "
+        f"(null {plus_minus(best.cell.null_mean, best.cell.null_sd, 2)})"
+        for best in far
+    ]
+    return f"Outside the null, not tested: {joined(told)}. permute_fits=True gives them p."
 
 
 def apparent(bests: Sequence[Best], most: int = 4) -> str | None:
@@ -177,7 +162,7 @@ def apparent(bests: Sequence[Best], most: int = 4) -> str | None:
         and best.cell.value is not None
         and best.cell.null_mean is not None
         and best.cell.null_mean >= 0.1
-        and reading(best.cell, best.measure.kind).key == "chance"
+        and best.reading.key == "chance"
     ][:most]
     if not loud:
         return None
@@ -204,46 +189,38 @@ _CHANCE = "are not distinguishable from chance"
 
 
 def _verdict(found: Sequence[Best], main: MeasureFacts) -> str:
-    keys: dict[str, set[str]] = {}
-    for best in found:
-        keys.setdefault(best.measure.name, set()).add(reading(best.cell, best.measure.kind).key)
-    mine, seen = keys.get(main.name, set()), set().union(*keys.values())
+    mine = {best.reading.key for best in found if best.measure.name == main.name}
+    tested = {best.measure.name for best in found if best.reading.p is not None}
+    above = {best.measure.name for best in found if best.reading.key == "above"}
+    seen = {best.reading.key for best in found}
     if "above" in mine:
         return _ABOVE
-    if "chance" in seen:
-        others = _overruling(found)
-        if not others:
-            return _CHANCE
-        can = "1 other measure can" if others == 1 else f"{others} other measures can"
+    if tested and not above:
+        return _CHANCE
+    if above:
+        if not mine & {"chance"}:
+            return _ABOVE
+        can = "1 other measure can" if len(above) == 1 else f"{len(above)} other measures can"
         return f"{_CHANCE} by {main.title}; {can} tell them from it"
-    if "above" in seen:
-        return _ABOVE
+    if "outside" in seen:
+        return "lie outside their null; no measure was tested"
+    if "chance" in seen:
+        return "lie within their null; no measure was tested"
     return "were compared without a null" if "untested" in seen else "have no comparable value"
 
 
-def _overruling(found: Sequence[Best]) -> int:
-    """Count the measures that leave chance even when corrected for the number of measures."""
-    with_p = [best for best in found if best.cell.p is not None]
-    tested = len({best.measure.name for best in with_p})
-    names = set()
-    for best in found:
-        known = [p for p in (best.cell.p, best.cell.p_search) if p is not None]
-        beyond = _beyond(best.cell, best.measure.kind, STRONG)
-        if (max(known) * tested <= LEVEL) if known else beyond:
-            names.add(best.measure.name)
-    return len(names)
-
-
-def _yardstick(cell: Cell, size: int) -> str:
+def _yardstick(best: Best) -> str:
+    cell, size = best.cell, best.searched
     if cell.null_mean is None:
         return "no null was drawn, so there is no chance level to read it against"
     text = f"shuffled rows give {plus_minus(cell.null_mean, cell.null_sd, 2)}"
-    if cell.p_search is not None and size > 1:
-        return f"{text}; p = {p_text(cell.p_search)}, corrected for the search over {size:,} pairs of sites"
-    if cell.p is not None:
-        loose = f", not corrected for the search over {size:,} pairs of sites" if size > 1 else ""
-        return f"{text}; p = {p_text(cell.p)}{loose}"
-    return f"{text} ({count(cell.draws, 'shuffle')}, no p)"
+    if best.reading.p is None:
+        return f"{text} ({count(cell.draws, 'shuffle')}, no p)"
+    over = [f"the search over {size:,} pairs of sites"] if size > 1 else []
+    if best.reading.tests > 1:
+        over.append(count(best.reading.tests, "measure"))
+    for_what = f", corrected for {joined(over)}" if over else ""
+    return f"{text}; p = {p_text(best.reading.p)}{for_what}"
 
 
 def _pairs(models: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -261,11 +238,13 @@ def _one_way(cells: Sequence[Cell], place: dict[str, int]) -> list[Cell]:
     ]
 
 
-def _best(way: tuple[str, str], measure: MeasureFacts, cells: Sequence[Cell]) -> Best:
+def _best(
+    way: tuple[str, str], measure: MeasureFacts, cells: Sequence[Cell], judge: Readings
+) -> Best:
     sign = 1.0 if measure.kind == "similarity" else -1.0
     valued = [(sign * cell.value, -i) for i, cell in enumerate(cells) if cell.value is not None]
     chosen = cells[-max(valued)[1]] if valued else cells[0]
-    return Best(way, measure, chosen, len(valued))
+    return Best(way, measure, chosen, len(valued), judge(chosen))
 
 
 def label(space: SpaceFacts, *, alone: bool, poolings: bool) -> str:

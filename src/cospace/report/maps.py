@@ -6,8 +6,9 @@ from collections import Counter
 from typing import Any
 
 from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
-from cospace.report.findings import label, reading
-from cospace.report.scale import difference_scale, measure_scale, p_scale
+from cospace.report.findings import label
+from cospace.report.scale import difference_scale, effect_scale, measure_scale, p_scale
+from cospace.report.verdicts import Readings
 from cospace.report.words import count, number
 
 __all__ = ["map_block"]
@@ -19,7 +20,7 @@ KEYS = (
 )
 
 
-def map_block(result: Comparison, index: int) -> dict[str, Any] | None:
+def map_block(result: Comparison, index: int, judge: Readings) -> dict[str, Any] | None:
     """Build the map of measure ``index``; None where no cell of it was run.
 
     Spaces that take no part in any cell of this measure are left out.
@@ -39,7 +40,7 @@ def map_block(result: Comparison, index: int) -> dict[str, Any] | None:
     ]
     items = _items(result.spaces)
     searched = len({s.model for s in result.spaces}) < len(result.spaces)
-    views = _views(measure, grid, searched=searched)
+    views = _views(measure, grid, judge, searched=searched)
     return {
         "kind": "map",
         "title": measure.title,
@@ -49,7 +50,7 @@ def map_block(result: Comparison, index: int) -> dict[str, Any] | None:
         "state": state,
         "keys": _keys(state, views),
         **views,
-        "caption": _caption(measure),
+        "caption": _caption(measure, views),
         "missing": _missing(result, measure, list(cells.values()), state),
     }
 
@@ -85,7 +86,7 @@ def _items(spaces: tuple[SpaceFacts, ...]) -> list[dict[str, Any]]:
 
 
 def _views(
-    measure: MeasureFacts, grid: list[list[Cell | None]], *, searched: bool
+    measure: MeasureFacts, grid: list[list[Cell | None]], judge: Readings, *, searched: bool
 ) -> dict[str, Any]:
     there = [cell for line in grid for cell in line if cell is not None and cell.value is not None]
     values = [v for c in there for v in (c.value, c.null_mean) if v is not None]
@@ -94,18 +95,20 @@ def _views(
     views = [_view("value", "Value", scale, grid, lambda c: c.value)]
     if any(cell.null_mean is not None for cell in there):
         views.append(_view("null", "Null mean", scale, grid, lambda c: c.null_mean))
-        gain = difference_scale(scale)
-        views.append(_view("gain", "Value − null", gain, grid, _gain))
+    if any(cell.effect is not None for cell in there):
+        views.append(_view("effect", "Effect", effect_scale(), grid, lambda c: c.effect))
+    elif len(views) > 1:
+        views.append(_view("gain", "Value − null", difference_scale(scale), grid, _gain))
     if searched and any(cell.p_search is not None for cell in there):
         views.append(_view("p-search", "p (search)", p_scale(), grid, lambda c: c.p_search))
     if any(cell.p is not None for cell in there):
         views.append(_view("p", "p", p_scale(), grid, lambda c: c.p))
-    above = sum(reading(c, measure.kind).key == "above" for c in there)
+    keys = Counter(judge(cell).key for cell in there)
     if shown:
-        views[0]["description"] += (
-            f" {above:,} of {count(len(shown), 'cell')} can be told from chance (p and p (search) at "
-            "most 0.05, or outside the range of the null where there is no p)."
-        )
+        told = f"{keys['above']:,} of {count(len(shown), 'cell')} can be told from chance"
+        if keys["outside"]:
+            told = f"{keys['outside']:,} of {count(len(shown), 'cell')} lie outside their null, not tested"
+        views[0]["description"] += f" {told}."
     return {"views": views[:1], "others": views[1:]}
 
 
@@ -130,7 +133,10 @@ def _gain(cell: Cell) -> float | None:
     return cell.value - cell.null_mean
 
 
-def _caption(measure: MeasureFacts) -> str:
+def _caption(measure: MeasureFacts, views: dict[str, Any]) -> str:
+    effect = ""
+    if any(view["key"] == "effect" for view in views["others"]):
+        effect = " Effect: the share of the way from the null (0) to identical spaces (1)."
     side = (
         "Symmetric: both halves are the same."
         if measure.symmetric
@@ -138,7 +144,7 @@ def _caption(measure: MeasureFacts) -> str:
     )
     return (
         "Rows are sources, columns are targets. Dark blue is more alike. The null, on the same "
-        f"colours, is what shuffled rows give: look for where the two maps differ. {side}"
+        f"colours, is what shuffled rows give: look for where the two maps differ.{effect} {side}"
     )
 
 
@@ -158,7 +164,9 @@ def _missing(
             f"{measure.title} was run on {ordered:,} of {size * (size - 1):,} ordered pairs{why}; "
             "the others were not asked for."
         )
-    notes = Counter(cell.note for cell in cells if cell.note and cell.value is not None)
-    for note, times in notes.most_common(3):
-        told.append(f"No p in {count(times, 'cell')}: {note}")
+    notes = Counter(
+        (cell.note, cell.p is None) for cell in cells if cell.note and cell.value is not None
+    )
+    for (note, bare), times in notes.most_common(3):
+        told.append(f"{'No p in ' if bare else ''}{count(times, 'cell')}: {note}")
     return told

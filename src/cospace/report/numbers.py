@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
-from cospace.report.findings import Best, reading
+from cospace.report.findings import Best
 from cospace.report.scale import measure_scale
+from cospace.report.verdicts import LEVEL, Reading, Readings
 from cospace.report.words import count, joined, number, p_text, plus_minus, span
 
 __all__ = ["claims", "direction", "measures_table", "numbers_table"]
+
+
+_SEARCH = {"label": "p (search)", "align": "num", "part": "rest", "short": "p (search)"}
 
 
 def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool) -> dict[str, Any]:
@@ -29,21 +33,23 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
         groups.setdefault(title, []).append(row)
     columns = [
         {"label": "Measure"},
-        {"label": "Source → target"},
-        {"label": "Value", "align": "num"},
-        {"label": "Null, mean ± sd", "align": "num"},
-        {"label": "Dot: value; band: null"},
-        {"label": "95 % interval", "align": "num"},
-        {"label": "p", "align": "num"},
-        *([{"label": "p (search)", "align": "num"}] if searched else []),
-        {"label": "n", "align": "num"},
-        {"label": "Reading"},
+        {"label": "Source → target", "part": "ends"},
+        {"label": "Value", "align": "num", "part": "value"},
+        {"label": "Null, mean ± sd", "align": "num", "part": "rest", "short": "null"},
+        {"label": "Dot: value; band: null", "part": "strip-cell"},
+        {"label": "95 % interval", "align": "num", "part": "rest", "short": "95 %"},
+        {"label": "p", "align": "num", "part": "rest", "short": "p"},
+        *([_SEARCH] if searched else []),
+        {"label": "n", "align": "num", "part": "rest", "short": "n"},
+        {"label": "Reading", "part": "reading"},
     ]
     return {
         "kind": "table",
         "caption": "↑ higher is more alike, ↓ lower is more alike. Hollow dots cannot be told from "
-        f"chance. The axis of each strip is the range of its measure.{_notes(found)}",
+        f"their null. The axis of each strip is the range of its measure.{_corrected(found)}"
+        f"{_exact(found)}{_notes(found)}",
         "columns": columns,
+        "stacks": True,
         "groups": [{"label": title, "rows": rows} for title, rows in groups.items()],
         "tall": len(found) > 60,
     }
@@ -99,8 +105,7 @@ def measures_table(result: Comparison) -> dict[str, Any]:
 def _row(
     best: Best, spaces: dict[str, SpaceFacts], scale: dict[str, Any], *, searched: bool
 ) -> list[Any]:
-    cell, measure = best.cell, best.measure
-    verdict = reading(cell, measure.kind)
+    cell, measure, verdict = best.cell, best.measure, best.reading
     arrow = "↑" if measure.kind == "similarity" else "↓"
     ways = [spaces[name].site or spaces[name].name for name in (cell.source, cell.target)]
     sign = "/" if measure.symmetric else "→"
@@ -114,7 +119,10 @@ def _row(
         {"text": f"{measure.title}\u00a0{arrow}", "note": "; ".join(_how(cell)), "head": True},
         {"text": f"{ways[0]} {sign} {ways[1]}", "note": extra},
         {"text": number(cell.value), "strong": True},
-        plus_minus(cell.null_mean, cell.null_sd),
+        {
+            "text": plus_minus(cell.null_mean, cell.null_sd),
+            "note": "over all permutations" if cell.null_exact else "",
+        },
         {
             "strip": {
                 "value": cell.value,
@@ -133,25 +141,57 @@ def _row(
         f"{cell.n:,}",
         {"text": cell.reason or "no reason was recorded", "quiet": True}
         if cell.value is None
-        else {"text": verdict.words, "tone": verdict.key},
+        else {"text": verdict.words, "tone": verdict.key, "note": _for(verdict)},
     ]
 
 
+def _for(verdict: Reading) -> str:
+    if verdict.p is None or verdict.tests == 1:
+        return ""
+    return f"p {p_text(verdict.p)} for {count(verdict.tests, 'measure')}"
+
+
+def _corrected(found: Sequence[Best]) -> str:
+    several = [best.reading for best in found if best.reading.p is not None]
+    if not several:
+        return ""
+    most = max(reading.tests for reading in several)
+    level = f" at {LEVEL:g}" if most == 1 else f", corrected by Holm for the up to {most} measures "
+    level += "" if most == 1 else f"tested on the same two models, at {LEVEL:g}"
+    bare = any(b.cell.p_search is None and b.searched > 1 for b in found if b.cell.p is not None)
+    what = "p (search)" if any(b.searched > 1 for b in found) and not bare else "p"
+    if bare:
+        what = "p times the number of pairs of sites searched"
+    return f" Reading: {what}{level}; the columns show p before that correction."
+
+
+def _exact(found: Sequence[Best]) -> str:
+    if not any(best.cell.null_exact for best in found):
+        return ""
+    drawn = " p counts shuffles." if any(b.cell.null_exact and b.cell.draws for b in found) else ""
+    tail = [b for b in found if b.cell.null_exact and b.cell.p is not None and not b.cell.draws]
+    if tail:
+        drawn += " Without shuffles p is the Pearson type III tail."
+    return f" Nulls over all permutations are exact, in closed form.{drawn}"
+
+
 def _notes(found: Sequence[Best]) -> str:
-    notes: dict[str, list[str]] = {}
+    notes: dict[tuple[str, bool], list[str]] = {}
     for best in found:
         if best.cell.note and best.cell.value is not None:
-            titles = notes.setdefault(best.cell.note, [])
+            titles = notes.setdefault((best.cell.note, best.cell.p is None), [])
             if best.measure.title not in titles:
                 titles.append(best.measure.title)
     return "".join(
-        f" No p for {joined(titles)}: {note.rstrip('.')}." for note, titles in notes.items()
+        f" {'No p for ' if bare else ''}{joined(titles)}: {note.rstrip('.')}."
+        for (note, bare), titles in notes.items()
     )
 
 
 def _all(result: Comparison) -> list[Best]:
     known = {m.name: m for m in result.measures}
     models = {s.name: s.model for s in result.spaces}
+    judge = Readings(result)
     seen, found = set(), []
     order = {s.name: i for i, s in enumerate(result.spaces)}
     for cell in result.cells:
@@ -163,7 +203,7 @@ def _all(result: Comparison) -> list[Best]:
         if mark not in seen:
             seen.add(mark)
             way = (models[cell.source], models[cell.target])
-            found.append(Best(way, measure, cell, 1))
+            found.append(Best(way, measure, cell, 1, judge(cell)))
     return sorted(found, key=lambda b: sorted((order[b.cell.source], order[b.cell.target])))
 
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["LEVELS", "colour", "difference_scale", "level", "measure_scale", "p_scale", "palette"]
+__all__ = [
+    "LEVELS",
+    "colour",
+    "difference_scale",
+    "effect_scale",
+    "level",
+    "measure_scale",
+    "p_scale",
+    "palette",
+]
 
 LEVELS = 41
 _SEQUENTIAL = ("#f3f3d6", "#cfe6bd", "#8fd0ba", "#4cb0bf", "#2f85b4", "#29599c", "#1c2b66")
@@ -52,6 +61,19 @@ def difference_scale(scale: Mapping[str, Any]) -> dict[str, Any]:
     """Scale of value minus null mean on a measure of scale ``scale``."""
     reach = scale["high"] if scale["type"] == "diverging" else scale["high"] - scale["low"]
     return {**scale, "type": "diverging", "low": -reach, "high": reach, "data_high": False}
+
+
+def effect_scale() -> dict[str, Any]:
+    """Scale of the effect: 0 by chance, 1 for identical spaces, of every measure."""
+    return {
+        "type": "diverging",
+        "low": -1.0,
+        "high": 1.0,
+        "reverse": False,
+        "open_low": True,
+        "open_high": False,
+        "data_high": False,
+    }
 
 
 def p_scale() -> dict[str, Any]:

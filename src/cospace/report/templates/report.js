@@ -40,10 +40,12 @@
       if (get("low") !== null) { out.push(["95 % interval", say(get("low")) + " to " + say(get("high"))]); }
     }
     if (get("null_mean") !== null) {
-      out.push(["null", say(get("null_mean")) + (get("null_sd") === null ? "" : " ± " + say(get("null_sd"))) + " (" + get("draws") + " shuffles)"]);
+      out.push(["null", say(get("null_mean")) + (get("null_sd") === null ? "" : " ± " + say(get("null_sd"))) + (get("null_exact") ? " (exact, over all permutations)" : " (" + get("draws") + " shuffles)")]);
     }
+    if (get("effect") !== null) { out.push(["effect", say(get("effect")) + " (0 by chance, 1 identical)"]); }
     if (get("value") !== null) {
-      out.push(["p", sayP(get("p")) + (get("p") === null && get("note") ? ": " + get("note") : "")]);
+      const how = get("draws") ? " (" + get("draws") + " shuffles)" : " (Pearson III tail, no shuffles)";
+      out.push(["p", sayP(get("p")) + (get("p") === null ? (get("note") ? ": " + get("note") : "") : how)]);
       if (get("p_search") !== null) { out.push(["p (search)", sayP(get("p_search"))]); }
     }
     out.push(["n", String(get("n"))]);
@@ -202,6 +204,28 @@
       }
     });
   });
+
+  function more(box) {
+    box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
+  }
+
+  const sized = new ResizeObserver((seen) => { seen.forEach((one) => more(one.target)); });
+  document.querySelectorAll(".scroll").forEach((box) => {
+    box.addEventListener("scroll", () => more(box), { passive: true });
+    sized.observe(box);
+  });
+
+  function unfold() {
+    const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const fold = named && named.querySelector(":scope > details");
+    if (fold && !fold.open) {
+      fold.open = true;
+      named.scrollIntoView();
+    }
+  }
+
+  window.addEventListener("hashchange", unfold);
+  unfold();
 
   window.addEventListener("beforeprint", () => {
     document.querySelectorAll("details").forEach((one) => { one.open = true; });
