@@ -16,6 +16,10 @@ Array: TypeAlias = Any
 """A numpy array, a torch tensor, or any array of the standard."""
 
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Between these the largest entry of a table must lie, so that sums of squares stay in float64."""
+
+
 def namespace(*arrays: Array) -> Any:
     """Return the one namespace of ``arrays``, or raise if they come from two libraries."""
     try:
@@ -109,5 +113,11 @@ def as_rows(x: Any, *, name: str = "array", least: int = 2) -> Array:
         raise InputError(
             f"{name} has NaN or infinite entries in {int(bad.any(1).sum())} of {n} rows (first: row {row}, "
             f"column {column}): leave these rows out of every space, or mend them."
+        )
+    peak = float(xp.max(xp.abs(x)))
+    if peak and not SMALLEST <= peak <= LARGEST:
+        raise InputError(
+            f"{name} has entries up to {peak:.1e}: their squares leave the range of float64. Divide by {peak:.0e}; "
+            "only Bures distance and the like depend on it."
         )
     return x

@@ -17,7 +17,7 @@ from cospace.linalg import RTOL, centred, norm, numerical_rank, thin_svd
 __all__ = ["Aligned", "Space", "align_rows", "matched"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Space:
     """How one model, at one site, represents some texts.
 
@@ -70,6 +70,11 @@ class Space:
             raise RowMismatchError(
                 f"{self.name} has the id {again!r} more than once: ids name one row each."
             )
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name), f"{self.n} rows of width {self.width}"]
+        parts += ["with ids"] * (self.ids is not None)
+        return f"Space({', '.join([*parts, *self.steps])})"
 
     @property
     def n(self) -> int:
@@ -209,11 +214,23 @@ def align_rows(spaces: Sequence[Space]) -> list[Space]:
         )
     shared = set.intersection(*(set(space.ids or ()) for space in spaces))
     if len(shared) < 2:
+        told = _first_ids(spaces[0], min(spaces, key=lambda s: _shared(spaces[0], s)))
         raise RowMismatchError(
-            f"The {len(spaces)} spaces share {len(shared)} ids; at least 2 are needed. Are the ids of one corpus?"
+            f"The {len(spaces)} spaces share {len(shared)} ids; at least 2 are needed: {told}."
         )
     order = [i for i in spaces[0].ids or () if i in shared]
     return [space if space.ids == tuple(order) else space.take(order) for space in spaces]
+
+
+def _shared(a: Space, b: Space) -> int:
+    return len(set(a.ids or ()) & set(b.ids or ()))
+
+
+def _first_ids(a: Space, b: Space) -> str:
+    """Show one id of each side, one that the other lacks where there is one."""
+    both = set(a.ids or ()) & set(b.ids or ())
+    one, two = (min(x.ids or (), key=both.__contains__, default="") for x in (a, b))
+    return f"{a.name} has ids such as {one!r}, {b.name} such as {two!r}"
 
 
 def matched(spaces: Sequence[Space]) -> Aligned:
@@ -249,7 +266,13 @@ def matched(spaces: Sequence[Space]) -> Aligned:
     known = set(first.ids or ())
     for space in spaces:
         if set(space.ids or ()) != known:
-            shared = len(known & set(space.ids or ()))
+            shared = _shared(first, space)
+            if shared < 2:
+                raise RowMismatchError(
+                    f"{first.name} and {space.name} share {'no id' if not shared else 'one id alone'}: "
+                    f"{_first_ids(first, space)}. Row i must be the same text in both: give both the "
+                    "ids of one corpus."
+                )
             raise RowMismatchError(
                 f"{first.name} has {first.n} ids and {space.name} has {space.n}, {shared} of them shared. Row i must "
                 f"be the same text in both; align_rows (on the command line: --align) keeps the {shared} they share."

@@ -42,7 +42,7 @@ Order = npt.NDArray[np.int64]
 """A permutation of row numbers."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rows:
     """The rows themselves, for measures that need nothing better."""
 
@@ -54,7 +54,7 @@ class Rows:
         return Rows(rows_at(self.rows, order))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Factor:
     """Thin SVD of the centred rows, u diag(s) v^T."""
 
@@ -90,7 +90,7 @@ class Factor:
         return replace(self, u=rows_at(self.u, order))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Overlap:
     """What second-order measures and linear maps need of a pair.
 
@@ -164,7 +164,7 @@ class Overlap:
         return namespace(rho).clip(rho, 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gram:
     """Inner products of the centred rows, shape (n, n)."""
 
@@ -221,7 +221,7 @@ class Gram:
         return Factor(xp.flip(vectors, axis=1)[:, :r], s[:r], None, rtol)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Neighbors:
     """The k nearest other rows of every row."""
 
@@ -286,7 +286,7 @@ class Neighbors:
         return matrix
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Relation:
     """How every row relates to every other, as one vector of unit length.
 
@@ -353,7 +353,7 @@ def _nearest(block: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
     return np.nonzero(taken)[1].reshape(-1, k)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Products:
     """A symmetric relation given by rows: entry (i, j) is <z_i, z_j> + m_i + m_j + level.
 

@@ -129,7 +129,7 @@ def test_what_cannot_be_written(tmp_path):
         ),
         (
             '{"kind": "comparison", "schema": 1}',
-            "This is not a comparison that this version wrote: 'spaces'",
+            r"r\.json is no whole comparison \(it lacks spaces\): it was changed or cut since",
         ),
     ],
 )
@@ -237,3 +237,25 @@ def test_a_figure_needs_matplotlib(monkeypatch):
         MissingDependencyError, match=r"A figure needs matplotlib: pip install 'cospace\[plot\]'"
     ):
         COMPARISON.plot()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: d["records"][0].pop("source"), "it lacks source"),
+        (lambda d: d["records"][0].update(colour=1), "it holds an unknown colour"),
+        (lambda d: d.pop("measures"), "it lacks measures"),
+        (lambda d: d.update(records=3), "a value is of the wrong kind"),
+        (lambda d: d.update(records=["x"]), "a value is of the wrong kind"),
+    ],
+)
+def test_a_damaged_file_is_named_and_what_it_lacks(tmp_path, change, says):
+    data = COMPARISON.to_dict()
+    change(data)
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    with pytest.raises(InputError) as caught:
+        Comparison.load(tmp_path / "r.json")
+    assert str(caught.value) == (
+        f"{tmp_path / 'r.json'} is no whole comparison ({says}): it was changed or cut since it was "
+        "saved; save it again."
+    )

@@ -235,3 +235,20 @@ def test_what_cannot_be_matched():
         matched([A, Space(ROWS, ids="abcdex", name="b")])
     with pytest.raises(InputError, match="No space was given; at least one is needed"):
         matched([])
+
+
+def test_ids_that_are_not_shared_are_shown_and_aligning_is_not_advised():
+    a = Space(np.eye(3), ids="abc", name="a")
+    with pytest.raises(
+        RowMismatchError, match=r"a and b share no id: a has ids such as 'a', b such"
+    ) as no:
+        matched([a, Space(np.eye(3), ids="xyz", name="b")])
+    assert "align" not in str(no.value)
+    with pytest.raises(
+        RowMismatchError, match=r"share one id alone: a has ids such as 'b', b such as"
+    ):
+        matched([a, Space(np.eye(3), ids="ayz", name="b")])
+    with pytest.raises(
+        RowMismatchError, match=r"share 1 ids; .*: a has ids such as 'b', b such as 'y'"
+    ):
+        align_rows([a, Space(np.eye(3), ids="ayz", name="b")])

@@ -255,7 +255,9 @@ def test_relations_of_unequal_row_counts():
 
 @pytest.mark.parametrize("relation", [cka_relation, debiased_relation])
 def test_rows_that_all_relate_alike(relation):
-    with pytest.raises(UndefinedMeasureError, match="All rows relate alike: there is nothing to"):
+    with pytest.raises(
+        UndefinedMeasureError, match="All rows of the space are the same: there is nothing to"
+    ):
         relation(np.full((11, 3), 0.1))
 
 

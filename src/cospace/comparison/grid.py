@@ -112,6 +112,8 @@ def compare(
     >>> round(result.value("linear_cka", source="a", target="b"), 12)
     1.0
     """
+    if isinstance(measures, np.ndarray):
+        raise InputError("Arrays need names: compare({'a': x, 'b': y}).")
     aligned = matched(_spaces(spaces))
     found = list(aligned.spaces)
     chosen = _measures(measures)
@@ -198,11 +200,15 @@ def compare(
 
 
 def _spaces(spaces: Sequence[Space] | Mapping[str, npt.ArrayLike]) -> list[Space]:
-    found = (
-        [Space(rows, name=name) for name, rows in spaces.items()]
-        if isinstance(spaces, Mapping)
-        else list(spaces)
-    )
+    if isinstance(spaces, Mapping):
+        found = [Space(rows, name=name) for name, rows in spaces.items()]
+    else:
+        found = list(spaces)
+        bare = next((s for s in found if not isinstance(s, Space)), None)
+        if bare is not None:
+            raise InputError(
+                f"Arrays need names: compare({{'a': x, 'b': y}}), or Spaces; a {type(bare).__name__} was given."
+            )
     if len(found) < 2:
         raise InputError(
             f"{len(found)} {'space was' if found else 'spaces were'} given; a comparison needs at least 2."
@@ -234,8 +240,8 @@ def _check_options(pairs: str, reduced: int | None, rng: int) -> None:
         raise InputError(f"pairs is {pairs!r}; 'auto' or 'all' is expected.")
     if reduced is not None and reduced < 1:
         raise InputError(f"reduced is {reduced}; 1 or more principal components are expected.")
-    if rng < 0:
-        raise InputError(f"The seed is {rng}; 0 or more is expected.")
+    if not isinstance(rng, int | np.integer) or rng < 0:
+        raise InputError(f"The seed is {rng!r}; a whole number, 0 or more, is expected.")
 
 
 def _groups(spaces: Sequence[Space]) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ class Cell:
     """Why there is a value but no p."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Result):
     """All cells of a comparison. Read it, draw it, save it; it computes nothing."""
 
@@ -139,6 +139,9 @@ class Comparison(Result):
     """What a reader must know before believing a number."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Versions, command, manifests: what it takes to repeat the comparison."""
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.spaces)} spaces, {len(self.measures)} measures, {len(self.cells)} cells)"
 
     def records(self) -> list[dict[str, Any]]:
         """One dictionary a cell, in the order of ``cells``."""

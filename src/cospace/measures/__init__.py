@@ -1,4 +1,13 @@
-"""The catalogue of measures: plain functions, and a frozen record of claims for each."""
+"""The catalogue of measures: plain functions, and a frozen record of claims for each.
+
+Every name of the catalogue is a function here too: ``measures.rsa_cosine(x, y)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
 
 from cospace.measures.base import TRANSFORMS, Measure, Summary, find
 from cospace.measures.catalogue import CATALOGUE, DEFAULT
@@ -77,3 +86,12 @@ __all__ = [
     "svcca",
     "two_nn_dimension",
 ]
+
+
+def __getattr__(name: str) -> Callable[[Any, Any], float]:
+    for measure in CATALOGUE:
+        if measure.name == name:
+            return measure.function
+    near = get_close_matches(name, [*__all__, *(m.name for m in CATALOGUE)], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module 'cospace.measures' has no attribute {name!r}.{hint}")

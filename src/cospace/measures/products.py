@@ -57,7 +57,12 @@ def rsa_products(rows: Array) -> Products:
 
 
 def _sized(x: Array) -> Array:
-    size = np.linalg.norm(x)
-    if size == 0.0:
+    if len(x) < 3:
+        raise UndefinedMeasureError(
+            f"{len(x)} rows lie on a line in every space: at least 3 rows are needed."
+        )
+    peak = np.abs(x).max()
+    if peak == 0.0:
         raise UndefinedMeasureError("All rows are the same: there is nothing to compare.")
-    return x / size
+    x = x / peak
+    return x / np.linalg.norm(x)

@@ -161,7 +161,7 @@ def bures_distance(x: Array, y: Array) -> float:
     --------
     The same direction at two sizes, of Frobenius norms sqrt(2) and 3 sqrt(2):
 
-    >>> round(bures_distance([[1.0], [-1.0]], [[3.0], [-3.0]]) ** 2, 12)
+    >>> round(bures_distance([[1.0], [-1.0], [0.0]], [[3.0], [-3.0], [0.0]]) ** 2, 12)
     8.0
     """
     a, b = paired(x, y)
@@ -208,7 +208,7 @@ def bures_similarity(x: Array, y: Array) -> float:
 
     Examples
     --------
-    >>> round(bures_similarity([[1.0], [-1.0]], [[3.0], [-3.0]]), 12)
+    >>> round(bures_similarity([[1.0], [-1.0], [0.0]], [[3.0], [-3.0], [0.0]]), 12)
     1.0
     """
     return procrustes_similarity(x, y)
