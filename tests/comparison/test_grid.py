@@ -778,8 +778,8 @@ def test_ranks_are_those_of_the_singular_values(shape, smallest, rank):
         assert compare(some, "procrustes_similarity", permutations=0).spaces[0].rank == rank
 
 
-def warned(*spaces, **options):
-    return "\n".join(compare(list(spaces), "linear_cka", permutations=0, **options).warnings)
+def warned(*spaces, measures="linear_cka", **options):
+    return "\n".join(compare(list(spaces), measures, permutations=0, **options).warnings)
 
 
 def test_warnings():
@@ -798,16 +798,16 @@ def test_warnings():
         "1 of 3 spaces have repeated rows (most: doubled, 2 of 40); repeats make spaces look more "
         "alike.\n"
         "In 1 of 3 spaces one direction holds more than half of the variance (most: ruled, 100.0%): "
-        "it rules CKA and Procrustes there. Compare again after space.scale('standardize') or "
+        "it rules CKA there. Compare again after space.scale('standardize') or "
         "space.scale('drop:1') (on the command line: --scale)."
     )
     assert warned(space("a", 40, 4), space("b", 40, 9)) == (
-        "40 rows are fewer than five times the greatest width: read biased measures beside their "
-        "null."
+        "40 rows are fewer than five times the greatest width: Linear CKA then makes unrelated "
+        "spaces look alike; read it beside the null."
     )
     assert warned(space("a", 40, 4), space("b", 40, 40)) == (
-        "40 rows are no more than the width of 1 of 2 spaces: biased measures (linear CKA, "
-        "Procrustes) are high by chance; read them beside their null."
+        "40 rows are no more than the width of 1 of 2 spaces: Linear CKA then makes unrelated "
+        "spaces look alike; read it beside the null."
     )
     one = Space(rng.standard_normal((30, 1)), ids=tuple(map(str, range(30))), name="one")
     assert "variance" not in warned(one, replace(one, name="two"))

@@ -17,6 +17,20 @@ from cospace.space import Space
 __all__ = ["facts_of", "space_facts", "warnings_of"]
 
 _LEADING = 0.5
+_BIASED = (
+    "linear_cka",
+    "rbf_cka",
+    "polynomial_cka",
+    "procrustes_",
+    "shape_angle",
+    "partly_whitened_shape_angle",
+    "bures_distance",
+    "predictive_r2",
+    "ridge_r2",
+    "soft_matching_",
+)
+"""Beginnings of names of the measures that rise with the width where nothing is shared. The CCA
+family does too, but is not run on more components than a tenth of the rows unless asked."""
 
 
 def facts_of(measure: Measure) -> MeasureFacts:
@@ -67,10 +81,13 @@ def _spectrum(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(np.sqrt(np.clip(values[::-1], 0.0, None)))
 
 
-def warnings_of(facts: Sequence[SpaceFacts], by: str) -> Iterable[str]:
-    """What a reader must know before believing a number; one line each."""
+def warnings_of(
+    facts: Sequence[SpaceFacts], by: str, measures: Sequence[MeasureFacts]
+) -> Iterable[str]:
+    """What a reader must know before believing a number of these measures; one line each."""
     if by == "position":
         yield "Rows are matched by position: none of the arrays has ids, so nothing checks that row i is the same text."
+    yield from _cut(facts)
     n = facts[0].n
     doubled = [f for f in facts if f.duplicates]
     if doubled:
@@ -80,18 +97,52 @@ def warnings_of(facts: Sequence[SpaceFacts], by: str) -> Iterable[str]:
             "repeats make spaces look more alike."
         )
     ruled = [f for f in facts if f.leading_share > _LEADING and f.rank > 1]
-    if ruled:
+    what = _weighing(measures)
+    if ruled and what:
         most = max(ruled, key=lambda f: f.leading_share)
         yield (
             f"In {len(ruled)} of {len(facts)} spaces one direction holds more than half of the variance (most: "
-            f"{most.name}, {most.leading_share:.1%}): it rules CKA and Procrustes there. Compare again after "
+            f"{most.name}, {most.leading_share:.1%}): it rules {what} there. Compare again after "
             "space.scale('standardize') or space.scale('drop:1') (on the command line: --scale)."
         )
+    biased = [m.title for m in measures if m.name.startswith(_BIASED)]
     wide = [f for f in facts if n <= f.width]
+    few = ""
     if wide:
-        yield (
-            f"{n} rows are no more than the width of {len(wide)} of {len(facts)} spaces: biased measures (linear CKA, "
-            "Procrustes) are high by chance; read them beside their null."
-        )
+        few = f"{n} rows are no more than the width of {len(wide)} of {len(facts)} spaces"
     elif n < 5 * max(f.width for f in facts):
-        yield f"{n} rows are fewer than five times the greatest width: read biased measures beside their null."
+        few = f"{n} rows are fewer than five times the greatest width"
+    if few and biased:
+        yield (
+            f"{few}: {_listed(biased)} then {'makes' if len(biased) == 1 else 'make'} unrelated spaces look alike; "
+            f"read {'it' if len(biased) == 1 else 'them'} beside the null."
+        )
+
+
+def _cut(facts: Sequence[SpaceFacts]) -> Iterable[str]:
+    runs = {(f.model, f.facts.get("run")): f for f in facts if f.facts.get("truncated")}
+    for f in runs.values():
+        cut = int(f.facts["truncated"])
+        of = f" of {f.n}" if cut <= f.n else ""
+        yield (
+            f"{cut}{of} texts {'was' if cut == 1 else 'were'} cut to what {f.model} reads: rows of such a text tell "
+            "of its beginning only."
+        )
+
+
+def _weighing(measures: Sequence[MeasureFacts]) -> str:
+    """Names for the measures that weigh directions by their variance; empty where none does."""
+    weighing = [m.name for m in measures if "invertible" not in " ".join(m.invariant_to)]
+    if not weighing:
+        return ""
+    families = {
+        "CKA": any("cka" in name for name in weighing),
+        "RSA": any(name.startswith("rsa_") for name in weighing),
+        "Procrustes": any(name.startswith("procrustes_") for name in weighing),
+    }
+    named = [family for family, there in families.items() if there]
+    return _listed(named) if named else "what weighs directions by their variance"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -192,7 +192,7 @@ def compare(
             "bootstrap_samples": len(weights),
             "routes": {p.measure.name: _route(p) for p in plans},
         },
-        warnings=tuple(warnings_of(facts, aligned.by)),
+        warnings=tuple(warnings_of(facts, aligned.by, [facts_of(m) for m in chosen])),
         provenance={
             "versions": {p: importlib.metadata.version(p) for p in ("cospace", "numpy", "scipy")}
         },
