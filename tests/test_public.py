@@ -89,6 +89,10 @@ def test_every_public_name_is_there(name):
     assert name in dir(cs)
 
 
+def test_imports_of_the_module_are_listed_as_its_names():
+    assert dir(cs) == sorted([*cs.__all__, "__version__"])
+
+
 def test_names_are_listed_in_order_and_once():
     assert cs.__all__ == sorted(set(cs.__all__))
 

@@ -44,6 +44,8 @@ class _Unreadable(Exception):
     """What is wrong with a file, said without its name."""
 
 
+_SEPARATORS = {";": "';'", "\t": "tabs", ",": "','", "|": "'|'"}
+
 _Parser = Callable[[bytes, str, Container[str]], Records]
 
 
@@ -172,7 +174,9 @@ def _parse_jsonl(data: bytes, text: str, wanted: Container[str]) -> Records:
 
 
 def _parse_table(data: bytes, text: str, wanted: Container[str], *, delimiter: str) -> Records:
-    stream = csv.reader(io.StringIO(_decode(data), newline=""), delimiter=delimiter, strict=True)
+    content = _decode(data)
+    _check_separator(content, delimiter, wanted)
+    stream = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
     table: list[tuple[int, list[str]]] = []
     blank = 0
     while True:
@@ -204,6 +208,21 @@ def _parse_table(data: bytes, text: str, wanted: Container[str], *, delimiter: s
         raise _Unreadable(f", line {number} has {times} columns {name!r}, expected one.")
     values = tuple(dict(zip(header, cells, strict=True)) for _, cells in body)
     return Records(tuple(header), tuple(at for at, _ in body), values)
+
+
+def _check_separator(content: str, delimiter: str, wanted: Container[str]) -> None:
+    """Refuse a header that is one column by the expected separator, and several by another."""
+    number, head = next(
+        ((i, line) for i, line in enumerate(content.split("\n"), 1) if line.strip()), (1, "")
+    )
+    if delimiter in head or head.strip().strip('"') in wanted:
+        return
+    for other, name in _SEPARATORS.items():
+        if other in head:
+            raise _Unreadable(
+                f", line {number} seems to be separated by {name}, expected {_SEPARATORS[delimiter]}: "
+                "save it with commas as .csv, or with tabs as .tsv."
+            )
 
 
 def _parse_parquet(data: bytes, text: str, wanted: Container[str]) -> Records:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -41,6 +42,19 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     return str(value)
+
+
+def _wrong(error: BaseException) -> str:
+    """Say in a few words what a dictionary lacks, from what building the result raised."""
+    found = error.__context__ if isinstance(error, InputError) and error.__context__ else error
+    text = str(found)
+    if isinstance(found, KeyError) and found.args:
+        return f"it lacks {found.args[0]}"
+    if absent := re.findall(r"'(\w+)'", text.partition("missing")[2]):
+        return f"it lacks {', '.join(absent)}"
+    if unknown := re.search(r"unexpected keyword argument '(\w+)'", text):
+        return f"it holds an unknown {unknown[1]}"
+    return "a value is of the wrong kind"
 
 
 class Result:
@@ -102,4 +116,10 @@ class Result:
             raise InputError(
                 f"{path} has layout version {data.get('schema')}; this cospace reads version {cls.schema}."
             )
-        return cls.from_dict(data)
+        try:
+            return cls.from_dict(data)
+        except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{path} is no whole {cls.kind} ({_wrong(error)}): it was changed or cut since it was "
+                "saved; save it again."
+            ) from None

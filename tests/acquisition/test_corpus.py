@@ -141,6 +141,18 @@ BROKEN = {
     "blank line": (".txt", b"a\n \nb\n", "line 2 is blank, expected a text: remove the line."),
     "blank JSON line": (".jsonl", b'"a"\n\n"b"', "line 2 is blank, expected a text: remove"),
     "blank row": (".csv", b"text\na\n\nb\n", "line 3 is blank, expected a row: remove the line."),
+    "semicolons": (".csv", b"id;text\n1;a\n", "line 1 seems to be separated by ';', expected ','"),
+    "quoted semicolons": (
+        ".csv",
+        b'"id";"text"\n"1";"a, b"\n',
+        "line 1 seems to be separated by ';'",
+    ),
+    "tabs": (
+        ".csv",
+        b"\nid\ttext\n",
+        "line 2 seems to be separated by tabs, expected ',': save it",
+    ),
+    "commas": (".tsv", b"id,text\n1,a\n", "seems to be separated by ',', expected tabs: save it"),
     "blank text": (
         ".jsonl",
         lines("a", {"text": " \t"}),
@@ -187,8 +199,8 @@ BROKEN = {
     ),
     "no such column": (
         ".csv",
-        b"id;sentence\n1;a\n",
-        "has no column 'text', only 'id;sentence': name it with text=.",
+        b"id,sentence\n1,a\n",
+        "has no column 'text', only 'id', 'sentence': name it with text=.",
     ),
     "no such Parquet column": (
         ".parquet",

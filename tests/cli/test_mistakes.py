@@ -68,6 +68,23 @@ import pytest
         ("compare minilm lines.txt", "is a .txt file"),
         ("compare minilm mpnet --dtype float31", "'float31' is not a number type"),
         ("compare minilm mpnet --device gpu", "'gpu' is not a device"),
+        ("compare minilm mpnet --sites foo", "'foo' is not a site of a model. Known: all, block.0"),
+        ("compare minilm mpnet --sites blok.7", "Did you mean 'block.7'?"),
+        (
+            "compare minilm mpnet --sites 1.5",
+            "lies in [0, 1], got 1.5; a block is named 'block.3'.",
+        ),
+        ("compare minilm mpnet --sites 7", "lies in [0, 1], got 7; a block is named 'block.7'."),
+        ("compare minilm mpnet --accept foo", "'foo' is not a name of terms of use. Known: gemma."),
+        ("compare minilm mpnet --texts semi.csv", "semi.csv, line 1 seems to be separated by ';'"),
+        (
+            "compare minilm mpnet --texts lines.txt --drift --k 1",
+            "--k 1 of 2 rows makes all or nearly all",
+        ),
+        ("compare a.npy b.npy --drift --k 39", "--k 39 of 40 rows makes all or nearly all"),
+        ("compare a.npy b.npy --report -", "'-' names no file, and a file is written: name one."),
+        ("compare a.npy b.npy --save r.json/", "r.json/ names a folder: name a file, such as r.j"),
+        ("report lines.txt -o home.html/", "home.html/ names a folder: name a file, such as home"),
         ("compare a.npy b.npy --report bare", "bare is a folder: name a file in it."),
         ("compare a.npy b.npy --report no/r.html", "there is no folder no. Make it first."),
         ("compare a.npy b.npy --save a.npy", "a.npy would be overwritten, and it is read"),
@@ -77,7 +94,7 @@ import pytest
         ("report lines.txt --out r.html", "lines.txt is not a saved result (comparison or drift)"),
         ("report list.json --out r.html", "list.json is not a saved result"),
         ("report future.json --out r.html", "future.json has layout version 99"),
-        ("report cut.json --out r.html", "This is not a comparison that this version wrote"),
+        ("report cut.json --out r.html", "cut.json is no whole comparison (it lacks spaces)"),
         ("report cut.json --out cut.json", "cut.json would be overwritten"),
         ("demo --into a.npy", "a.npy cannot be made: File exists."),
     ],
@@ -98,11 +115,45 @@ def test_a_mistake_is_one_line(cli, arrays, tmp_path, words, says):
     (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
     (tmp_path / "lines.txt").write_text("one\ntwo\n")
     (tmp_path / "other.csv").write_text("sentence,a\nHello there,1\n")
+    (tmp_path / "semi.csv").write_text("id;text\n1;Hello, there\n")
     (tmp_path / "bare").mkdir()
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "future.json").write_text('{"kind": "comparison", "schema": 99}')
     (tmp_path / "cut.json").write_text('{"kind": "comparison", "schema": 1}')
     assert says in cli(*words.split()).mistake
+
+
+def test_a_hint_is_guessed_from_a_word_of_the_message(cli, arrays, tmp_path):
+    arrays()
+    np.save(tmp_path / "odd.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    line = cli("compare", "a.npy", "odd.npy").mistake
+    assert "dtype=str" in line
+    assert "On the command line" not in line
+
+
+def test_a_result_that_lacks_a_field_shows_python(cli, arrays, tmp_path):
+    arrays()
+    cli("compare", "a.npy", "b.npy", "--permutations", 0, "--save", "r.json")
+    data = json.loads((tmp_path / "r.json").read_text())
+    del data["records"][0]["source"]
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    line = cli("report", "r.json", "--out", "r.html").mistake
+    assert line.startswith("r.json is no whole comparison (it lacks source): it was changed or cut")
+    assert "__init__" not in line
+
+
+def test_aligning_is_advised_where_nothing_is_shared(cli, tmp_path):
+    for name, ids in (("a", "pqrs"), ("b", "tuvw")):
+        np.savez(
+            tmp_path / f"{name}.npz", x=np.random.default_rng(0).normal(size=(4, 2)), ids=list(ids)
+        )
+    line = cli("compare", "a.npz", "b.npz").mistake
+    assert "a and b share no id: a has ids such as 'p', b such as 't'." in line
+    assert "--align" not in line
+    assert (
+        "a has ids such as 'p', b such as 't'"
+        in cli("compare", "a.npz", "b.npz", "--align").mistake
+    )
 
 
 def test_nan_is_named_by_file_and_row(cli, arrays):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 
 import pytest
 
@@ -99,8 +100,16 @@ def test_drift_of_a_model_in_two_forms(cli, model_folders, texts):
         "block.0",
         "block.1",
     ]
-    moved = found.out.split("Texts that moved most")[1].splitlines()[1]
-    assert " w" in moved
+    head, *moved = (
+        found.out.split("Texts that moved most, by rank, means over sites:\n")[1]
+        .split("\n\n")[0]
+        .splitlines()
+    )
+    assert head.split() == ["rank", "error", "text"]
+    ranks = [float(line.split()[0]) for line in moved]
+    assert ranks == sorted(ranks)
+    assert all(" w" in line for line in moved)
+    assert "error: relative to the rows before, not centred; residual: of centred rows" in found.out
     assert cli("report", "d.json", "--out", "e.html").code == 0
     assert cli("compare", "s", "--drift", "--json").json["kind"] == "drift"
 
@@ -127,6 +136,56 @@ def test_one_model_by_two_references_is_a_mistake(cli, model_folders, texts, tmp
     assert "are the same model" in found.err.splitlines()[-1]
 
 
+def test_another_tokenizer_over_the_same_weights_is_the_same_model(
+    cli, model_folders, texts, tmp_path
+):
+    other = tmp_path / "tk"
+    shutil.copytree(model_folders[0], other)
+    plain = json.loads((other / "tokenizer.json").read_text())
+    words = plain["model"]["vocab"]
+    words["w1"], words["w2"] = words["w2"], words["w1"]
+    (other / "tokenizer.json").write_text(json.dumps(plain))
+    found = cli(
+        "compare", model_folders[0], other, "--texts", texts(), "--store", "s", "--sites", "last",
+        "--measures", "linear_cka", "--json",
+    )  # fmt: skip
+    assert found.json["records"][0]["value"] < 1.0
+    assert "everything is there already" not in found.err
+
+
+def test_a_model_without_a_tokenizer_is_read(cli, model_folders, texts, tmp_path):
+    other = tmp_path / "bare"
+    shutil.copytree(model_folders[0], other)
+    for path in other.glob("tokenizer*"):
+        path.unlink()
+    line = cli("extract", other, "--texts", texts(), "--store", "s").mistake
+    assert "bare holds no tokenizer (tokenizer.json, vocab.txt or tokenizer.model)" in line
+
+
+def test_forms_of_other_depths_are_both_run_before_they_are_refused(
+    cli, model_folders, texts, tmp_path
+):
+    import transformers
+
+    other = tmp_path / "deep"
+    shutil.copytree(model_folders[0], other)
+    config = transformers.BertConfig.from_pretrained(other)
+    config.num_hidden_layers = 3
+    transformers.BertModel(config).save_pretrained(other)
+    found = cli("compare", model_folders[0], other, "--texts", texts(), "--store", "s", "--drift")
+    assert found.code == 2
+    assert found.err.splitlines()[-1].endswith(
+        "--drift needs the same sites in both forms: first has 2 blocks and deep has 3, and block.2 "
+        "is in deep alone. Name sites that both have (--sites), or leave --drift out."
+    )
+    assert "deep: " not in found.err
+    found = cli(
+        "compare", model_folders[0], other, "--texts", texts(), "--store", "s", "--drift",
+        "--sites", "embed,block.0",
+    )  # fmt: skip
+    assert found.code == 0
+
+
 def test_overlong_texts_are_named_and_cut_on_request(cli, model_folders, texts):
     path = texts(id=lambda i: f"text-{i}")
     lines = path.read_text().splitlines()
@@ -136,9 +195,15 @@ def test_overlong_texts_are_named_and_cut_on_request(cli, model_folders, texts):
     line = cli(*words).mistake
     assert "the-long-one" in line
     assert line.endswith("On the command line: --truncate.")
-    found = cli(*words, "--truncate")
+    told = "first: 1 of 40 texts was cut to 16 tokens (first: the-long-one)"
+    for _ in range(2):
+        found = cli(*words, "--truncate")
+        assert found.code == 0
+        assert told in found.err.splitlines()
+        assert "40 texts, 1 cut at 3 sites" in found.err
+    found = cli("compare", *model_folders, *words[2:], "--truncate", "--measures", "linear_cka")
     assert found.code == 0
-    assert "40 texts, 1 cut at 3 sites" in found.err
+    assert told in found.err.splitlines()
 
 
 def test_repeated_texts_are_reported(cli, model_folders, tmp_path):

@@ -8,18 +8,24 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from cospace.errors import CospaceError
+from cospace.errors import (
+    CospaceError,
+    ExtractionError,
+    InputError,
+    TextTooLongError,
+    UndefinedMeasureError,
+)
 
 __all__ = ["main"]
 
-_OPTIONS = {
-    "reduced=": "--reduced K",
-    "truncate=True": "--truncate",
-    "special=": "--special, --no-sink",
-    "dtype=": "--dtype TYPE",
-    "device=": "--device WHERE",
-}
-"""What messages call an argument, and the option that sets it."""
+_OPTIONS: tuple[tuple[type[CospaceError], str, str], ...] = (
+    (UndefinedMeasureError, "reduced=", "--reduced K"),
+    (TextTooLongError, "truncate=True", "--truncate"),
+    (InputError, "TokenPolicy(special=", "--special, --no-sink"),
+    (ExtractionError, "dtype='", "--dtype TYPE"),
+    (InputError, "Take device='cpu'", "--device WHERE"),
+)
+"""Kind of error, how its message names an argument, and the option that sets it."""
 
 # Little is imported above, so that an interrupt while the rest loads ends as quietly as any other.
 
@@ -48,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = run(words)
         sys.stdout.flush()
     except CospaceError as error:
-        _fail(_with_options(str(error)))
+        _fail(_with_options(error))
     except KeyboardInterrupt as stop:
         _fail(str(stop) or "Interrupted.", code=130)
     except BrokenPipeError:
@@ -66,8 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _with_options(message: str) -> str:
-    found = [option for argument, option in _OPTIONS.items() if argument in message]
+def _with_options(error: CospaceError) -> str:
+    message = str(error)
+    found = [
+        option
+        for kind, argument, option in _OPTIONS
+        if isinstance(error, kind) and argument in message
+    ]
     return f"{message} On the command line: {', '.join(found)}." if found else message
 
 

@@ -32,6 +32,7 @@ from cospace.cli.inputs import (
     Texts,
     Truncate,
     Trust,
+    check_neighbours,
     spaces_of,
     split,
 )
@@ -108,11 +109,11 @@ def compare(
         int, typer.Option("--k", metavar="N", min=1, help="Neighbours.", rich_help_panel=DRIFT)
     ] = 10,
     report: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="FILE", help="Write a report in HTML.", rich_help_panel=OUTPUT),
     ] = None,
     save: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="FILE", help="Save the result, for 'cospace report'.", rich_help_panel=OUTPUT
         ),
@@ -136,9 +137,8 @@ def compare(
 ) -> None:
     """Compare models, or spaces that you have as arrays, each value beside its level by chance."""
     options = typed(ctx)
-    for path in (report, save):
-        check_writable(path, [*references, texts])
-    if report is not None and save is not None and report.resolve() == save.resolve():
+    page, saved = (check_writable(path, [*references, texts]) for path in (report, save))
+    if page is not None and saved is not None and page.resolve() == saved.resolve():
         raise InputError(f"--report and --save both name {report}: name two files.")
     chosen = None if measures is None else _measures(measures)
     _check_scale(scale)
@@ -160,10 +160,14 @@ def compare(
             accept=accept or (),
             trust_remote_code=trust_remote_code,
             groups=within_groups,
+            same_sites=drift,
+            neighbours=k if drift and "k" in options else None,
             typed=options,
         ),
     )
     inputs = _prepared(inputs, scale, align=align)
+    if drift and "k" in options:
+        check_neighbours(k, min(space.n for space in inputs.spaces))
     result: Comparison | Drift
     try:
         with progress_bar() as progress:
@@ -188,7 +192,7 @@ def compare(
         raise KeyboardInterrupt(f"Stopped while comparing, nothing was written.{kept}") from None
     result = result.with_provenance(command=command_line(ctx), **inputs.provenance)
     try:
-        _write(result, save, report)
+        _write(result, saved, page)
     finally:
         # A file that cannot be written must not cost the result.
         whole = _print(result, json=json)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from cospace.errors import InputError
 
@@ -59,15 +60,26 @@ def typed(ctx: typer.Context) -> dict[str, str]:
     }
 
 
-def check_writable(path: Path | None, inputs: Sequence[str | Path] = ()) -> None:
+@overload
+def check_writable(path: str | Path, inputs: Sequence[str | Path] = ()) -> Path: ...
+@overload
+def check_writable(path: None, inputs: Sequence[str | Path] = ()) -> None: ...
+@overload
+def check_writable(path: str | Path | None, inputs: Sequence[str | Path] = ()) -> Path | None: ...
+def check_writable(path: str | Path | None, inputs: Sequence[str | Path] = ()) -> Path | None:
     """Refuse now what could not be written after a long computation.
 
     Parameters
     ----------
     path
-        The file to be written; None for none.
+        The file to be written, as it was typed; None for none.
     inputs
         What is read, and must not be overwritten.
+
+    Returns
+    -------
+    Path or None
+        The file to be written.
 
     Raises
     ------
@@ -75,7 +87,12 @@ def check_writable(path: Path | None, inputs: Sequence[str | Path] = ()) -> None
         When it is an input or no regular file, its folder is missing, or it cannot be created.
     """
     if path is None:
-        return
+        return None
+    word, path = str(path), Path(path)
+    if word in ("", "-"):
+        raise InputError(f"{word!r} names no file, and a file is written: name one.")
+    if word.endswith(("/", os.sep)) and not path.is_dir():
+        raise InputError(f"{word} names a folder: name a file, such as {path}.")
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file in it.")
     if any(path.resolve() == Path(one).resolve() for one in inputs):
@@ -94,6 +111,7 @@ def check_writable(path: Path | None, inputs: Sequence[str | Path] = ()) -> None
         raise InputError(
             f"{path} cannot be written: {error.strerror}. Name a file in a folder you can write to."
         ) from None
+    return path
 
 
 @contextmanager

@@ -16,10 +16,11 @@ from cospace.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from cospace.corpus import Corpus
+    from cospace.models.base import ModelFacts
     from cospace.space import Space
     from cospace.store import Store
 
-__all__ = ["Inputs", "Reading", "run", "spaces_of", "split"]
+__all__ = ["Inputs", "Reading", "check_neighbours", "run", "spaces_of", "split"]
 
 READING = "How models are read"
 COLUMNS = ("text", "id", "group", "label", "pair")
@@ -140,6 +141,10 @@ class Reading:
     """Whether code beside the weights may run."""
     groups: bool = False
     """Whether the texts need groups."""
+    same_sites: bool = False
+    """Whether all models need the same sites."""
+    neighbours: int | None = None
+    """How many neighbours of each text were asked for."""
     typed: Mapping[str, str] = field(default_factory=dict)
     """Options that the user gave: parameter -> how it is written."""
 
@@ -244,32 +249,58 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
         say(f"activations are kept in {folder} (--store for another folder)")
     make_folder(folder)
     labels = _labels(references)
+    views: list[Store] = []
     # One model at a time: only one of them need fit in memory.
-    views = [
-        extract(
-            load_model(
-                reference,
-                dtype=how.dtype,
-                device=how.device,  # type: ignore[arg-type]  # checked above
-                accept=tuple(how.accept),
-                trust_remote_code=how.trust_remote_code,
-                name=labels[reference],
-            ),
-            corpus,
-            sites=split(how.sites),
-            pooling=split(how.pooling),
-            store=folder,
-            policy=TokenPolicy(special=how.special, sink=not how.no_sink, truncate=how.truncate),
-            batch_tokens=how.batch_tokens,
+    for reference in references:
+        model = load_model(
+            reference,
+            dtype=how.dtype,
+            device=how.device,  # type: ignore[arg-type]  # checked above
+            accept=tuple(how.accept),
+            trust_remote_code=how.trust_remote_code,
+            name=labels[reference],
         )
-        for reference in references
-    ]
+        if how.same_sites and views:
+            _check_same_sites(views[0], model.facts, how)
+        views.append(
+            extract(
+                model,
+                corpus,
+                sites=split(how.sites),
+                pooling=split(how.pooling),
+                store=folder,
+                policy=TokenPolicy(
+                    special=how.special, sink=not how.no_sink, truncate=how.truncate
+                ),
+                batch_tokens=how.batch_tokens,
+            )
+        )
     return reduce(Store.beside, views), corpus
+
+
+def _check_same_sites(view: Store, facts: ModelFacts, how: Reading) -> None:
+    """Refuse a model that has other sites than the one before, before it is run."""
+    from cospace.models.base import resolve_sites
+
+    sites = resolve_sites(
+        split(how.sites), blocks=facts.blocks, final_norm=facts.final_norm, model=facts.name
+    )
+    run = view.runs[0]
+    names, known = [site.name for site in sites], [site.name for site in run.sites]
+    other = [name for name in (*known, *names) if (name in known) != (name in names)]
+    if other:
+        owner = run.facts.name if other[0] in known else facts.name
+        raise InputError(
+            f"--drift needs the same sites in both forms: {run.facts.name} has {run.facts.blocks} "
+            f"blocks and {facts.name} has {facts.blocks}, and {other[0]} is in {owner} alone. Name "
+            "sites that both have (--sites), or leave --drift out."
+        )
 
 
 def _check_reading(how: Reading) -> None:
     """Refuse words that no model understands, before one is loaded or fetched."""
-    from cospace.models.base import Pooling
+    from cospace.models.base import Pooling, check_site_names
+    from cospace.models.packaged import check_terms
 
     for name, text in (("--sites", how.sites), ("--pooling", how.pooling)):
         if not split(text):
@@ -278,6 +309,8 @@ def _check_reading(how: Reading) -> None:
     for kind in split(how.pooling):
         if kind not in kinds:
             raise UnknownNameError.among(kind, kinds, "pooling")
+    check_site_names(split(how.sites))
+    check_terms(how.accept)
     if how.store is not None and how.store.exists() and not how.store.is_dir():
         raise InputError(f"{how.store} is a file: --store takes a folder, made if it is missing.")
 
@@ -311,6 +344,21 @@ def _labels(references: Sequence[str]) -> dict[str, str | None]:
     return {reference: reference if twice[name] > 1 else None for reference, name in short.items()}
 
 
+def check_neighbours(k: int, n: int) -> None:
+    """Refuse more neighbours than can tell anything: each of n rows has n - 1 others.
+
+    Raises
+    ------
+    InputError
+        For k >= n - 1.
+    """
+    if k >= n - 1:
+        raise InputError(
+            f"--k {k} of {n} rows makes all or nearly all of them neighbours: fewer than {n - 1} are "
+            "expected; take fewer, or more rows."
+        )
+
+
 def _corpus(how: Reading) -> Corpus:
     from cospace.corpus import Corpus
 
@@ -328,6 +376,8 @@ def _corpus(how: Reading) -> Corpus:
         if " no column " in str(error) or " has no 'text'" in str(error):
             raise InputError(f"{error} On the command line: --column text=NAME.") from None
         raise
+    if how.neighbours is not None:
+        check_neighbours(how.neighbours, len(corpus))
     if how.groups and corpus.groups is None:
         raise InputError(
             f"--within-groups needs texts with groups, and {how.texts} has none: add a column "

