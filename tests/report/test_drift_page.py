@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cospace.drift import Drift, measure_drift
+from cospace.report.curve import panel
 from cospace.report.drift import drift_page
 from cospace.report.render import page_html
 from cospace.space import Space
@@ -81,6 +84,70 @@ def test_a_page_becomes_one_file_that_no_text_leaves(moved: Drift) -> None:
     assert len(json.loads(data)["rows"]) == 3
 
 
+def moved_texts(result: Drift) -> list[dict]:
+    section = next(s for s in drift_page(result)["sections"] if s["id"] == "texts")
+    tables = [b["blocks"][0] if b["kind"] == "details" else b for b in section["blocks"]]
+    assert all(table["kind"] == "table" for table in tables)
+    return tables
+
+
+def test_texts_stand_in_the_order_of_their_first_number(moved: Drift) -> None:
+    for table in moved_texts(moved):
+        shown = [float(row[1]["text"]) for row in table["groups"][0]["rows"]]
+        falls = table["columns"][1]["label"].endswith("↓")
+        assert shown == sorted(shown, reverse=falls)
+        assert "sorted by" in table["caption"]
+    first, *_, last = moved_texts(moved)
+    assert "mean relative error or, where widths differ, residual" in first["caption"]
+    assert "sorted by residual. Moved by: residual of the text; of centred rows." in last["caption"]
+
+
+def test_the_page_says_which_order_the_result_has(moved: Drift) -> None:
+    texts = [
+        replace(moved.moved[0], id=str(i), error=e, rank=r)
+        for i, (e, r) in enumerate([(0.1, 2.0), (0.4, 3.5), (0.2, 9.0)])
+    ]
+    by_rank = moved_texts(replace(moved, moved=tuple(texts)))[0]
+    assert [c["label"] for c in by_rank["columns"][1:3]] == ["Mean rank ↑", "Moved by"]
+    assert "sorted by mean rank (1: moved most at a site)" in by_rank["caption"]
+    texts.sort(key=lambda text: -text.error)
+    by_error = moved_texts(replace(moved, moved=tuple(texts)))[0]
+    assert [c["label"] for c in by_error["columns"][1:3]] == ["Moved by ↓", "Mean rank"]
+    assert [row[1]["text"] for row in by_error["groups"][0]["rows"]] == ["0.400", "0.200", "0.100"]
+
+
+def test_captions_say_what_is_centred(moved: Drift) -> None:
+    page = drift_page(moved)
+    for block in (page["sections"][0]["blocks"][0], page["sections"][1]["blocks"][0]):
+        assert "not centred" in block["caption"]
+        assert "of centred rows" in block["caption"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (0.0, 1.386, ["0.00", "0.25", "0.50", "0.75", "1.00", "1.25"]),
+        (-0.042, 1.0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        (-1.0, 1.0, ["−1.0", "−0.5", "0.0", "0.5", "1.0"]),
+        (0.0, 44.1, ["0", "10", "20", "30", "40"]),
+        (0.0, 0.00315, ["0.000", "0.001", "0.002", "0.003"]),
+        (0.0, 3e-7, ["0.000", "1.0e−07", "2.0e−07", "3.0e−07"]),
+        (0.5, 0.5, None),
+    ],
+)
+def test_axes_have_round_ticks(low: float, high: float, shown: list[str] | None) -> None:
+    block = {
+        "title": "t",
+        "x_label": "x",
+        "low": low,
+        "high": high,
+        "series": [],
+        "description": "d",
+    }
+    drawn = re.findall(r'text-anchor="end">([^<]*)<', panel(block))
+    assert shown is None or drawn == shown
+
+
 def test_identical_forms() -> None:
     page = drift_page(measure_drift(form(rows(0), model="a"), form(rows(0), model="b")))
     assert page["headline"] == "b is identical to a"
@@ -96,9 +163,12 @@ def test_independent_rows_are_told_as_chance() -> None:
 
 
 def test_headline_without_neighbours_or_error() -> None:
-    few = measure_drift(form(rows(0, 5), model="a"), form(2 * rows(0, 5), model="b"))
+    made = measure_drift(form(rows(0, 8), model="a"), form(2 * rows(0, 8), model="b"), k=2)
+    none = replace(made.sites[0].retention, value=None, reason="too few")
+    few = replace(made, sites=(replace(made.sites[0], retention=none),))
     assert drift_page(few)["headline"] == "b differs from a by 100.0 %"
-    wide = measure_drift(form(rows(0, 5), model="a"), form(rows(0, 5, 9), model="b"))
+    made = measure_drift(form(rows(0, 8), model="a"), form(rows(0, 8, 9), model="b"), k=2)
+    wide = replace(made, sites=(replace(made.sites[0], retention=none),))
     assert drift_page(wide)["headline"] == "a and b"
     assert drift_page(wide)["findings"][0]["text"].startswith("The text that moved")
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from cospace.report.svg import document, num, tag, text
 from cospace.report.words import number, shortened
 
-__all__ = ["panel", "strip"]
+__all__ = ["panel", "strip", "ticks"]
 
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 12.0, 24.0, 34.0
 FILLED = ("above", "outside")
@@ -35,11 +35,12 @@ def panel(block: Mapping[str, Any]) -> Markup:
         return TOP + (1 - min(max(share, 0.0), 1.0)) * down
 
     parts = [text(block["title"], LEFT, 14, cls="panel-title")]
-    for value in _ticks(low, high):
+    marks, digits = ticks(low, high)
+    for value in marks:
         y = y_at(value)
         zero = "axis zero" if abs(value) < 1e-12 and low < 0 else "axis"
         parts.append(tag("path", d=f"M{num(LEFT)} {num(y)}h{num(across)}", cls=zero))
-        parts.append(text(_tick(value, low, high), LEFT - 6, y + 4, text_anchor="end"))
+        parts.append(text(_tick(value, digits), LEFT - 6, y + 4, text_anchor="end"))
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
         words = f"{value:g}"
         parts.append(text(words, x_at(value), TOP + down + 15, text_anchor="middle"))
@@ -148,13 +149,26 @@ def _unbroken(points: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any
     return [run for run in runs if len(run) > 1]
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    if high <= 0 or low > 0:
-        return [low + (high - low) * k / 4 for k in range(5)]
-    step = high * (0.25 if high - low <= 1.5 * high else 0.5)
-    return [k * step for k in range(math.ceil(low / step - 1e-9), round(high / step) + 1)]
+def ticks(low: float, high: float) -> tuple[list[float], int]:
+    """Round numbers between two ends, three to seven of them, and the decimals that they need.
+
+    Examples
+    --------
+    >>> ticks(0.0, 1.0)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], 1)
+    >>> ticks(-0.5, 1.386)
+    ([-0.5, 0.0, 0.5, 1.0], 1)
+    """
+    room = max(high - low, 1e-300)
+    power = math.floor(math.log10(room)) - 1
+    steps = [(m * 10.0**e, m, e) for e in range(power - 1, power + 3) for m in (1, 2, 2.5, 5)]
+    step, mantissa, exponent = next(one for one in steps if room / one[0] <= 5.6)
+    digits = max(0, -exponent + (mantissa == 2.5))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(k * step, digits) + 0.0 for k in range(first, last + 1)], digits
 
 
-def _tick(value: float, low: float, high: float) -> str:
-    span = high - low
-    return number(value, 2 if span <= 2.5 else 1 if span <= 20 else 0)
+def _tick(value: float, digits: int) -> str:
+    if not value:
+        digits = min(digits, 3)
+    return (f"{value:.1e}" if digits > 4 else f"{value:,.{digits}f}").replace("-", "−")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from cospace.drift.result import FIGURES, Drift, Figure, Moved, SiteDrift
@@ -23,6 +24,7 @@ _HEADINGS = {
     "r2_back": "R² → before",
     "cka": "Debiased CKA",
 }
+_FRAMES = {"error": "errors are of rows as they are, not centred", "residual": "of centred rows"}
 _LEVELS = ("site", "pooling", "reasons")
 
 
@@ -144,7 +146,8 @@ def _sites(result: Drift) -> dict[str, Any]:
         rows.append([{"text": site.site, "note": note, "head": True}, *cells])
     return {
         "kind": "table",
-        "caption": "Errors and residual: 0 is unchanged. Held-out R², neighbours kept and CKA: 1 is unchanged, but "
+        "caption": "Relative error: of the rows as they are, not centred. Residual: of centred rows, after the best "
+        "shift, rotation and scale. For both 0 is unchanged. Held-out R², neighbours kept and CKA: 1 is unchanged, but "
         "for R² as far as the texts allow. Dashes have their reason below.",
         "columns": [
             {"label": "Site"},
@@ -193,8 +196,9 @@ def _curves(result: Drift) -> dict[str, Any]:
     at = [(depth or 0.0) if deep else i / last for i, depth in enumerate(depths)]
     return {
         "kind": "curves",
-        "caption": "Dashed: by chance. Vertical lines: 95 % intervals, where defined. Hollow dots cannot be told from "
-        "chance; a cross marks a site without a value.",
+        "caption": "Errors are of the rows as they are, not centred; the residual is of centred rows after the best "
+        "rotation and scale. Dashed: by chance. Vertical lines: 95 % intervals, where defined. Hollow dots cannot "
+        "be told from chance; a cross marks a site without a value.",
         "panels": [
             _panel(result, name, at, "relative depth" if deep else "sites in order")
             for name in FIGURES
@@ -249,33 +253,42 @@ def _texts(result: Drift) -> dict[str, Any]:
     section = {"id": "texts", "title": "Texts that moved most"}
     if not result.moved:
         return {**section, "blocks": [{"kind": "text", "text": "No text is listed."}]}
-    blocks: list[dict[str, Any]] = [
-        _moved(result.moved, "Over all sites, by the mean of their ranks.")
-    ]
+    residual = any(site.ranked_by == "residual" for site in result.sites)
+    what = "relative error or, where widths differ, residual" if residual else "relative error"
+    blocks = [_moved(result.moved, "over all sites", f"mean {what}", mean="Mean rank")]
     for site in result.sites:
         if site.moved:
-            how = "relative error" if site.ranked_by == "error" else "residual"
-            table = _moved(site.moved, f"At {_place(site)}, by {how}.")
+            what = "relative error" if site.ranked_by == "error" else "residual"
+            table = _moved(site.moved, f"at {_place(site)}", what, mean="Rank")
             blocks.append({"kind": "details", "summary": _place(site), "blocks": [table]})
     return {**section, "blocks": blocks}
 
 
-def _moved(texts: Sequence[Moved], caption: str) -> dict[str, Any]:
+def _moved(texts: Sequence[Moved], where: str, what: str, *, mean: str) -> dict[str, Any]:
+    by_error = all(a.error >= b.error for a, b in pairwise(texts))
+    moved_by, rank = (
+        ("Moved by", [number(t.error) for t in texts]),
+        (mean, [number(t.rank, 1) for t in texts]),
+    )
+    first, second = (moved_by, rank) if by_error else (rank, moved_by)
     rows = [
         [
             {"text": text.text or text.id, "note": text.id if text.text else "", "head": True},
-            number(text.rank, 1),
-            number(text.error),
+            {"text": sorted_by, "strong": True},
+            other,
             number(text.retention),
         ]
-        for text in texts
+        for text, sorted_by, other in zip(texts, first[1], second[1], strict=True)
     ]
+    order = what if by_error else f"{mean.lower()} (1: moved most at a site)"
+    frame = _FRAMES["residual" if what == "residual" else "error"]
     return {
         "kind": "table",
-        "caption": caption,
+        "caption": f"Texts that moved most {where}, sorted by {order}. Moved by: {what} of the text; {frame}.",
         "columns": [
             {"label": "Text"},
-            *({"label": x, "align": "num"} for x in ("Rank", "Moved by", "Neighbours kept")),
+            {"label": f"{first[0]} {'↓' if by_error else '↑'}", "align": "num"},
+            *({"label": x, "align": "num"} for x in (second[0], "Neighbours kept")),
         ],
         "groups": [{"label": None, "rows": rows}],
         "loose": True,
