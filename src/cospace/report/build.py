@@ -124,7 +124,10 @@ def _lead(result: Comparison, groups: dict[str, list[SpaceFacts]]) -> str:
     by = result.settings.get("matched") or result.settings.get("matched_by")
     match = f", matched by {'id' if by == 'ids' else by}" if isinstance(by, str) else ""
     draws = max((cell.draws for cell in result.cells), default=0)
-    null = f"; chance level from up to {draws:,} shuffles of the rows" if draws else ""
+    exact = any(cell.null_exact for cell in result.cells)
+    parts = ["exact over all permutations where there is a closed form"] if exact else []
+    parts += [f"from up to {draws:,} shuffles of the rows"] if draws else []
+    null = f"; chance level {', else '.join(parts)}" if parts else ""
     measures = count(len(result.measures), "measure")
     return f"Compared: {what}, on {amount} rows{match}, by {measures}{null}."
 

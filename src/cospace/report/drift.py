@@ -287,9 +287,12 @@ def _moved(texts: Sequence[Moved], where: str, what: str, *, mean: str) -> dict[
         "caption": f"Texts that moved most {where}, sorted by {order}. Moved by: {what} of the text; {frame}.",
         "columns": [
             {"label": "Text"},
-            {"label": f"{first[0]} {'↓' if by_error else '↑'}", "align": "num"},
-            *({"label": x, "align": "num"} for x in (second[0], "Neighbours kept")),
+            *(
+                {"label": x, "align": "num", "part": "rest", "short": x.rstrip(" ↓↑").lower()}
+                for x in (f"{first[0]} {'↓' if by_error else '↑'}", second[0], "Neighbours kept")
+            ),
         ],
+        "stacks": True,
         "groups": [{"label": None, "rows": rows}],
         "loose": True,
     }
