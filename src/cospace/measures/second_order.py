@@ -63,7 +63,7 @@ def linear_cka(x: Array, y: Array) -> float:
     True
     """
     x, y = _pair(x, y)
-    check_count(x.shape[0])
+    _check_count(x.shape[0])
     if x.shape[0] < max(x.shape[1], y.shape[1]):
         a, b = sized(x, "source"), sized(y, "target")
         k, m = a @ a.T, b @ b.T
@@ -463,7 +463,7 @@ def predictive_r2_of(o: Overlap) -> float:
 
 def cka_relation(rows: Array) -> Relation:
     """Relation whose inner product is ``linear_cka``."""
-    check_count(rows.shape[0])
+    _check_count(rows.shape[0])
     return Relation.symmetric(Gram.of(sized(rows, "space")).k, interval="none")
 
 
@@ -497,7 +497,7 @@ def _check_count(n: int) -> None:
 
 def _rotated(x: Array, y: Array) -> float:
     """Cosine of two tables after the best rotation of one."""
-    check_count(x.shape[0])
+    _check_count(x.shape[0])
     xp = namespace(x)
     if x.shape[0] < min(x.shape[1], y.shape[1]):
         x, y = sized(x, "source"), sized(y, "target")
