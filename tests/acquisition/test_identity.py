@@ -80,7 +80,11 @@ def test_earlier_calls_change_the_hash_of_a_tokenizer(word_tokenizer):
     tokenizer = word_tokenizer()
     before = tokenizer_hash(tokenizer)
     tokenizer(["w7", "w7 w8"], padding=True, truncation=True, max_length=4)
+    core = tokenizer.backend_tokenizer
+    state = core.truncation, core.padding
+    assert None not in state
     assert tokenizer_hash(tokenizer) == before == tokenizer_hash(word_tokenizer())
+    assert (core.truncation, core.padding) == state
     assert tokenizer_hash(word_tokenizer(None)) != before
     assert tokenizer_hash(word_tokenizer(model_max_length=4)) != before
 
@@ -104,6 +108,19 @@ def test_nested_configurations_differ_by_where_they_lay():
     one = {"text_config": {"_name_or_path": "a", "layers": [1, 2], "dtype": "float16"}}
     assert config_hash(one) == config_hash({"text_config": {"layers": [1, 2]}})
     assert config_hash(one) != config_hash({"text_config": {"layers": [2, 1]}})
+
+
+def test_changed_code_beside_the_weights_reuses_old_rows(folder):
+    def found(**options):
+        return load_model(folder, **options).facts.config_hash
+
+    plain = found()
+    assert found(trust_remote_code=True) == plain
+    (folder / "modeling.py").write_text("A = 1")
+    one = found(trust_remote_code=True)
+    (folder / "modeling.py").write_text("A = 2")
+    assert len({plain, one, found(trust_remote_code=True)}) == 3
+    assert found() == plain
 
 
 def test_a_folder_without_a_tokenizer_is_read_with_an_empty_one(folder, tmp_path):

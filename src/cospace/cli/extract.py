@@ -78,8 +78,9 @@ def extract(
     )
     for one in view.runs:
         cut = f", {one.truncated} cut" if one.truncated else ""
+        sites = f"{len(one.sites)} site{'s' * (len(one.sites) > 1)}"
         say(
-            f"{one.facts.name}: {one.rows:,} texts{cut} at {len(one.sites)} sites, "
+            f"{one.facts.name}: {one.rows:,} texts{cut} at {sites}, "
             f"pooled by {', '.join(one.poolings)}"
         )
     say(f"store: {view.path}   next: cospace compare {shlex.quote(str(view.path))}")

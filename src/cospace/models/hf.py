@@ -44,6 +44,7 @@ from cospace.models.checkpoint import (
     quiet,
     where_to_run,
 )
+from cospace.models.identity import config_hash
 from cospace.models.pooling import TokenMasks, pool, to_rows, unusable
 from cospace.models.reader import Reader, padding_is_harmless
 from cospace.models.sites import find_layout
@@ -405,6 +406,10 @@ def load_model(
             weights_hash=weights.weights_hash,
             tokenizer=tokenizer,
         )
+    layout = find_layout(model)
+    if trust_remote_code:
+        hashed = config_hash(layout.model.config, code=weights.folder)
+        facts = replace(facts, config_hash=hashed)
     facts = replace(
         facts,
         revision=weights.revision,
@@ -412,4 +417,4 @@ def load_model(
         licence=weights.licence,
         source=weights.source,
     )
-    return HFModel(find_layout(model).model.to(where), tokenizer, facts)
+    return HFModel(layout.model.to(where), tokenizer, facts)

@@ -40,7 +40,7 @@ FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "tekken.json", "*.model", 
 """Files that hold a vocabulary, besides those that the class of the tokenizer names."""
 
 
-def config_hash(config: Any) -> str:
+def config_hash(config: Any, *, code: Path | None = None) -> str:
     """SHA-256 over the values of a configuration that decide what a model computes.
 
     Parameters
@@ -48,6 +48,8 @@ def config_hash(config: Any) -> str:
     config
         A transformers configuration, or its dictionary. Neither paths nor versions, number types
         or names of classes and labels take part; the order of the keys does not matter.
+    code
+        Folder whose Python files run as part of the model; their content takes part too.
 
     Examples
     --------
@@ -58,7 +60,8 @@ def config_hash(config: Any) -> str:
     False
     """
     values = config if isinstance(config, Mapping) else config.to_dict()
-    return _digest(_active(values))
+    files = {} if code is None else {p.name: p.read_bytes().hex() for p in code.glob("*.py")}
+    return _digest([_active(values), files])
 
 
 def tokenizer_hash(tokenizer: Any) -> str:
@@ -75,10 +78,9 @@ def tokenizer_hash(tokenizer: Any) -> str:
     """
     core = getattr(tokenizer, "backend_tokenizer", None)
     if core is not None:
-        form = json.loads(core.to_str())
-        form = {key: form[key] for key in form if key not in ("truncation", "padding")}
+        form = hashlib.sha256(_serialised(core).encode()).hexdigest()
     else:
-        form = {"class": type(tokenizer).__name__, "vocabulary": _vocabulary(tokenizer)}
+        form = _digest([type(tokenizer).__name__, _vocabulary(tokenizer)])
     cut = {
         name: getattr(tokenizer, name, None)
         for name in ("model_max_length", "truncation_side", "special_tokens_map")
@@ -94,6 +96,19 @@ def has_tokenizer(folder: Path, tokenizer: Any) -> bool:
     """
     named = tuple((getattr(tokenizer, "vocab_files_names", None) or {}).values())
     return not named or any(any(folder.glob(name)) for name in (*named, *FILES))
+
+
+def _serialised(core: Any) -> str:
+    truncation, padding = core.truncation, core.padding
+    core.no_truncation()
+    core.no_padding()
+    try:
+        return str(core.to_str())
+    finally:
+        if truncation is not None:
+            core.enable_truncation(**truncation)
+        if padding is not None:
+            core.enable_padding(**padding)
 
 
 def _vocabulary(tokenizer: Any) -> Any:
