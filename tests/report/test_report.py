@@ -141,7 +141,7 @@ def test_measures_that_disagree_are_told_where_the_evidence_is_strong(
     text = Reader(render(replace(result, cells=cells))).text
     words = (
         "a.npy and b.npy are not distinguishable from chance by Debiased CKA; "
-        "1 other measure can tell them from it"
+        "by mutual nearest neighbours they are (p = 0.020, corrected for 4 measures)"
     )
     assert (words in text) is told
     assert "a.npy and b.npy are not distinguishable from chance" in text
@@ -156,6 +156,16 @@ def test_a_measure_without_p_is_told_apart_from_the_tested(value: float, *, told
     text = Reader(page_html(page)).text
     assert ("Outside the null, not tested: mean CCA 0.90 (null 0.57 ± 0.01)." in text) is told
     assert "outside its null, not tested" in text
+
+
+def test_several_measures_that_disagree_are_counted() -> None:
+    result = example.two_arrays()
+    change = {"p": 0.005, "p_search": 0.005}
+    names = ("mutual_knn", "rsa_spearman")
+    cells = tuple(replace(c, **change) if c.measure in names else c for c in result.cells)
+    assert build(replace(result, cells=cells))["headline"].endswith(
+        "by Debiased CKA; by 2 other measures they are (p = 0.020, corrected for 4 measures)"
+    )
 
 
 def test_measures_without_any_p_claim_no_test() -> None:

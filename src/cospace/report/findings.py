@@ -200,8 +200,15 @@ def _verdict(found: Sequence[Best], main: MeasureFacts) -> str:
     if above:
         if not mine & {"chance"}:
             return _ABOVE
-        can = "1 other measure can" if len(above) == 1 else f"{len(above)} other measures can"
-        return f"{_CHANCE} by {main.title}; {can} tell them from it"
+        least = min(
+            (b.reading for b in found if b.reading.key == "above"), key=lambda r: r.p or 0.0
+        )
+        titles = {b.measure.name: _inside(b.measure.title) for b in found}
+        by = titles[above.pop()] if len(above) == 1 else f"{len(above)} other measures"
+        return (
+            f"{_CHANCE} by {main.title}; by {by} they are "
+            f"(p = {p_text(least.p)}, corrected for {count(least.tests, 'measure')})"
+        )
     if "outside" in seen:
         return "lie outside their null; no measure was tested"
     if "chance" in seen:
