@@ -11,6 +11,7 @@ import math
 from cospace._arrays import Array, as_rows, namespace
 from cospace.errors import RowMismatchError, UndefinedMeasureError
 from cospace.linalg import norm, singular_values, thin_svd
+from cospace.measures.bases import Bases
 from cospace.measures.covariance import Covariance, sized
 from cospace.summaries import ROUNDING, Factor, Gram, Overlap, Relation
 
@@ -249,7 +250,9 @@ def mean_cca(x: Array, y: Array) -> float:
     >>> mean_cca(x, x), round(mean_cca(x, y), 12)
     (1.0, 0.0)
     """
-    return mean_cca_of(_overlap(x, y))
+    x, y = _pair(x, y)
+    bases = Bases.of(x, y)
+    return mean_cca_of(_overlap(x, y)) if bases is None else bases.mean(1)
 
 
 def svcca(x: Array, y: Array) -> float:
@@ -285,7 +288,7 @@ def svcca(x: Array, y: Array) -> float:
     >>> round(svcca(x, y), 12)
     1.0
     """
-    return svcca_of(_overlap(x, y))
+    return svcca_of(_overlap(*_pair(x, y)))
 
 
 def pwcca(x: Array, y: Array) -> float:
@@ -321,7 +324,9 @@ def pwcca(x: Array, y: Array) -> float:
     >>> round(pwcca(x, y), 12)
     1.0
     """
-    return pwcca_of(_overlap(x, y))
+    x, y = _pair(x, y)
+    bases = Bases.of(x, y)
+    return pwcca_of(_overlap(x, y)) if bases is None else bases.weighted()
 
 
 def r2_cca(x: Array, y: Array) -> float:
@@ -356,7 +361,9 @@ def r2_cca(x: Array, y: Array) -> float:
     >>> round(r2_cca(x, y), 12)
     1.0
     """
-    return r2_cca_of(_overlap(x, y))
+    x, y = _pair(x, y)
+    bases = Bases.of(x, y)
+    return r2_cca_of(_overlap(x, y)) if bases is None else bases.mean(2)
 
 
 def predictive_r2(x: Array, y: Array) -> float:
@@ -393,7 +400,7 @@ def predictive_r2(x: Array, y: Array) -> float:
     >>> round(predictive_r2(x, y), 12), round(predictive_r2(y, x), 12)
     (0.5, 1.0)
     """
-    return predictive_r2_of(_overlap(x, y))
+    return predictive_r2_of(_overlap(*_pair(x, y)))
 
 
 # On summaries ---------------------------------------------------------------------------------
@@ -473,8 +480,7 @@ def debiased_relation(rows: Array) -> Relation:
 
 
 def _overlap(x: Array, y: Array) -> Overlap:
-    a, b = _pair(x, y)
-    return Overlap.of(Factor.of(a), Factor.of(b))
+    return Overlap.of(Factor.of(x), Factor.of(y))
 
 
 def _pair(x: Array, y: Array) -> tuple[Array, Array]:

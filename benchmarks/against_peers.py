@@ -1,0 +1,257 @@
+"""Write docs/benchmarks.md: our measures beside bare linear algebra and beside the peers.
+
+``python -m benchmarks.against_peers [--peers FOLDER] [--into FILE] [--small]``. One thread for
+everybody; runs alternate, so that a busy machine slows all of them; medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+from benchmarks.peers.ask import ENVIRONMENTS, ONE_THREAD, Peers
+
+SIZES = {(2_000, 256): 7, (10_000, 768): 3}
+"""Rows and columns, and how often each is run."""
+PATIENCE = 120
+SAME = {"mutual_knn": 1e-3}
+"""How near a peer's value must be to ours to count as right (else 1e-5); faiss is float32."""
+
+
+def timed(function: Callable, *arguments: object) -> tuple[float, float]:
+    """Seconds and value."""
+    start = time.perf_counter()
+    value = function(*arguments)
+    return time.perf_counter() - start, value
+
+
+def race(name: str, size: tuple[int, int], peers: Peers, folder: Path) -> dict:
+    """Seconds of ours, of the bare calls and of every peer, run in turn."""
+    import numpy as np
+
+    from benchmarks.bare import BARE, prepared
+    from benchmarks.planted import language_like
+    from cospace.measures import CATALOGUE, find
+
+    measure, bare = find(name, CATALOGUE), BARE[name]
+    x, y = language_like(*size)
+    a, b = x.astype(np.float32), y.astype(np.float32)
+    peers.load(x, y, folder)
+    rows, single = prepared(name, x, y), prepared(name, a, b)
+    found: dict = {"peers": {}, "wrong": {}}
+    seconds: dict[str, list[float]] = {}
+    slow: set[str] = set()
+    for _ in range(SIZES[size]):
+        for label, function, pair in (
+            ("ours", measure, (x, y)),
+            ("bare", bare, rows),
+            ("ours32", measure, (a, b)),
+            ("bare32", bare, single),
+        ):
+            took, value = timed(function, *pair)
+            seconds.setdefault(label, []).append(took)
+            found.setdefault(label + " value", value)
+        for peer in peers.of(name):
+            if peer in slow:  # one run tells enough
+                continue
+            answer = peers.ask(peer, name, PATIENCE)
+            if "error" in answer:
+                found["wrong"][peer] = answer["error"]
+                slow.add(peer)
+                continue
+            if not abs(answer["value"] - found["ours value"]) <= SAME.get(name, 1e-5):
+                found["wrong"][peer] = f"another value, {answer['value']:.4f}"
+            seconds.setdefault(peer, []).append(answer["seconds"])
+            if answer["seconds"] > 5:
+                slow.add(peer)
+    for label in ("ours", "bare", "ours32", "bare32"):
+        found[label] = median(seconds.pop(label))
+    # the first run of a peer also loads what it needs
+    found["peers"] = {p: median(s[1:] or s) for p, s in seconds.items() if p not in found["wrong"]}
+    return found
+
+
+def short(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def row(name: str, size: tuple[int, int], found: dict) -> str:
+    """One line of the table."""
+    fastest = min(found["peers"], key=found["peers"].get, default=None)
+    best, factor = (
+        ("none", "")
+        if fastest is None
+        else (
+            f"{fastest} {short(found['peers'][fastest])}",
+            f"{found['peers'][fastest] / found['ours']:.3g} ×",
+        )
+    )
+    others = [f"{p} {short(s)}" for p, s in found["peers"].items() if p != fastest]
+    others += [f"{p}: {why}" for p, why in found["wrong"].items()]
+    return (
+        f"| {name} | {size[0]:,} × {size[1]} | {short(found['ours'])} | "
+        f"{found['ours'] / found['bare']:.2f} | {short(found['ours32'])} | "
+        f"{found['ours32'] / found['bare32']:.2f} | {best} | {factor} | {'; '.join(others) or '–'} |"
+    )
+
+
+def permutations() -> str:
+    """Shuffles of linear CKA at 1,000 rows against computing it again."""
+    import numpy as np
+
+    from benchmarks.planted import language_like
+    from cospace import Space
+    from cospace.comparison.stack import stack
+    from cospace.measures import CATALOGUE, find, linear_cka
+    from cospace.stats import Permutations
+
+    n, draws, again = 1_000, 400, 40
+    x, y = language_like(n, 256)
+    rng = np.random.default_rng(0)
+    orders = Permutations.of(n, draws, rng=rng)
+    spaces = [Space(x, name="x"), Space(y, name="y")]
+    ratios, ours, theirs = [], [], []
+    for _ in range(3):
+        start = time.perf_counter()
+        made = stack(find("linear_cka", CATALOGUE), spaces, lambda: None)
+        setup = time.perf_counter() - start
+        start = time.perf_counter()
+        made.null(orders, lambda: None)
+        ours.append(setup + (time.perf_counter() - start) * 10_000 / draws)
+        start = time.perf_counter()
+        for order in orders.orders[:again]:
+            linear_cka(x, y[order])
+        theirs.append((time.perf_counter() - start) * 10_000 / again)
+        ratios.append(theirs[-1] / ours[-1])
+    return (
+        f"10,000 shuffles of linear CKA at 1,000 × 256: {short(median(ours))} from stacked relations (from "
+        f"{draws} shuffles, which also give the reverse direction and both spaces with themselves), "
+        f"{short(median(theirs))} by computing it again (from {again}): {median(ratios):.1f} times faster."
+    )
+
+
+MOMENTS = """
+import numpy as np, resource, sys
+from cospace.moments import Moments
+rows, width = int(sys.argv[1]), 128
+def batches():
+    rng = np.random.default_rng(0)
+    for _ in range(rows // 2_000):
+        x = rng.normal(size=(2_000, width)) + 5.0
+        yield {"x": x, "y": x @ np.eye(width) + rng.normal(size=x.shape)}
+made = Moments.accumulate(batches())
+made.overlap(source="x", target="y")
+print(made.n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+RSA = """
+import resource
+from benchmarks.planted import language_like
+from cospace.measures import rsa
+x, y = language_like(10_000, 768)
+held = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() / 2**20
+rsa(x, y)
+print(0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - held)
+"""
+
+
+def peak(script: str, *arguments: str) -> float:
+    """MiB that a script of its own process says."""
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def memory(*, large: bool) -> list[str]:
+    """Peak memory of the routes that promise it."""
+    few, many = (peak(MOMENTS, str(rows)) for rows in (10_000, 1_000_000))
+    lines = [
+        f"- Moments of two spaces of width 128 in batches of 2,000 rows: {few:.0f} MiB at 10,000 rows and {many:.0f} "
+        f"MiB at 1,000,000 (peak of the whole process; the interpreter with numpy and cospace is most of it)."
+    ]
+    if large:
+        lines.append(
+            f"- RSA with Spearman at 10,000 × 768, exact: {peak(RSA):.0f} MiB beyond the data."
+        )
+    return lines
+
+
+def main() -> None:
+    """Run everything and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peers", type=Path, default=ENVIRONMENTS)
+    parser.add_argument("--into", type=Path, default=Path("docs/benchmarks.md"))
+    parser.add_argument("--small", action="store_true", help="2,000 x 256 alone")
+    parser.add_argument("--keep", type=Path, help="JSON of what was measured, to go on from")
+    arguments = parser.parse_args()
+    if any(os.environ.get(name) != "1" for name in ONE_THREAD):  # read when numpy is loaded
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "benchmarks.against_peers", *sys.argv[1:]],
+            {**os.environ, **ONE_THREAD},
+        )
+    from benchmarks.bare import BARE
+
+    sizes = [size for size in SIZES if size[0] == 2_000 or not arguments.small]
+    keep = arguments.keep
+    rows: dict[str, str] = json.loads(keep.read_text()) if keep and keep.exists() else {}
+    with Peers(arguments.peers) as peers, tempfile.TemporaryDirectory() as folder:
+        versions = peers.versions
+        for size in sizes:
+            for name in BARE:
+                key = f"{name} {size}"
+                if key not in rows:
+                    rows[key] = row(name, size, race(name, size, peers, Path(folder)))
+                    print(rows[key], flush=True)
+                    if keep:
+                        keep.write_text(json.dumps(rows))
+    own = ", ".join(f"{name} {version(name)}" for name in ("cospace", "numpy", "scipy"))
+    said = ", ".join(f"{name} {number}" for name, number in versions.items())
+    page = [
+        "# Benchmarks",
+        "",
+        "Made by a script; not edited by hand: `python -m benchmarks.against_peers`, after "
+        "`python benchmarks/peers/make_environment.py`. With pytest-benchmark: `python -m pytest benchmarks "
+        "--benchmark-enable`.",
+        "",
+        "Every measurement is of one pair of spaces, from rows to a number, with one thread for everybody. Runs "
+        f"alternate and medians are taken ({SIZES[2_000, 256]} rounds at 2,000 rows, {SIZES[10_000, 768]} at 10,000; a "
+        f"peer that takes over 5 s is run once, and given up after {PATIENCE} s). The machine was shared with other "
+        "work and single figures move by half and more: read ratios.",
+        "",
+        "*Bare*: the BLAS and LAPACK calls that the formula needs, on rows prepared beforehand (`benchmarks/bare.py`): "
+        "three products for CKA; a product and singular values for Procrustes; two QR, a product and an SVD for the "
+        "CCA family; all products of rows for RSA and neighbours, with their order for Spearman. A ratio below 1: "
+        "ours needs less than these. float32: bare calls in float32 too. *Right*: gives our value, which is the "
+        "formula's (see [conformance](conformance.md)).",
+        "",
+        "| measure | rows × columns | ours | ours / bare | ours, float32 | ours / bare, float32 | fastest right peer | "
+        "peer / ours | other peers |",
+        "|---|---|---:|---:|---:|---:|---|---:|---|",
+        *rows.values(),
+        "",
+        "## Shuffles",
+        "",
+        permutations(),
+        "",
+        "## Memory",
+        "",
+        *memory(large=not arguments.small),
+        "",
+        f"Versions: {own}; {said}; Python {platform.python_version()}.",
+        "",
+    ]
+    arguments.into.write_text("\n".join(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
