@@ -114,6 +114,8 @@ class _Notes:
             text = "chance: mean over shuffled rows"
             if searched and any(cell.p_search is not None for cell in cells):
                 text += "; p: corrected for the search over pairs of sites"
+            if any(best.reading.tests > 1 for best in shown):
+                text += "; reading: p corrected over the measures too (Holm)"
             found.append(("", f"{text}."))
         notes = dict.fromkeys(cell.note for cell in cells if cell.note and cell.p is None)
         found += [("", f"{EMPTY} in place of p: {note}.") for note in notes]
@@ -177,10 +179,8 @@ def _site(space: SpaceFacts, *, several: bool) -> str:
 
 
 def _reading(best: Best) -> str:
-    from cospace.report.findings import reading
-
     cell: Cell = best.cell
-    key = reading(cell, best.measure.kind).key
+    key = best.reading.key
     tested = cell.p is not None or cell.p_search is not None
     if key == "untested":
         return "no null"

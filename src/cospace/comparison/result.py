@@ -118,7 +118,7 @@ class Cell:
     reason: str | None = None
     """Why there is no value."""
     note: str | None = None
-    """Why there is a value but no p."""
+    """Why there is no p, or what the cell goes without."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -28,6 +28,8 @@ _MODEL_FACTS = (
     ("Licence", "licence"),
     ("Revision", "revision"),
     ("Weights hash", "weights_hash"),
+    ("Tokenizer hash", "tokenizer_hash"),
+    ("Configuration hash", "config_hash"),
 )
 
 
@@ -160,7 +162,7 @@ def _fact(key: str, value: Any) -> Any:
     if key == "quantisation":
         note = "results are of these weights, not of the original checkpoint"
         return {"text": str(value), "note": note, "tone": "warn"}
-    if key == "weights_hash":
+    if key.endswith("_hash"):
         return {"text": str(value), "mono": True}
     if isinstance(value, bool):
         return "yes" if value else "no"
