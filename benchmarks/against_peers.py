@@ -23,9 +23,26 @@ from benchmarks.peers.ask import ENVIRONMENTS, ONE_THREAD, Peers
 
 SIZES = {(2_000, 256): 7, (10_000, 768): 3}
 """Rows and columns, and how often each is run."""
-PATIENCE = 120
+PATIENCE = {2_000: 30, 10_000: 60}
+"""Seconds after which a peer is given up, by number of rows."""
+LONG = 5
+"""What takes this many seconds is run once, and a peer that does at 2,000 rows not at 10,000."""
 SAME = {"mutual_knn": 1e-3}
 """How near a peer's value must be to ours to count as right (else 1e-5); faiss is float32."""
+
+
+MISSED = [
+    "The goals are: never slower than the fastest right peer, within 1.3 times the bare calls, and shuffles 20 "
+    "times faster than computing again.",
+    "",
+    "- CKA in float32, and in float64 at 2,000 × 256: the products are so short that the passes over the rows show "
+    "(finite entries, largest entry, mean, centring in float64, rounding to float32).",
+    "- Mutual neighbours: faiss searches in float32, where neighbours nearer than 1e-7 to each other change places. "
+    "Ours multiplies in float64 and breaks ties to 1e-14; two thirds of its time go into picking the nearest (a "
+    "partition, two comparisons and a running count of ties of every block, each in new memory).",
+    "- Shuffles: computing linear CKA again got cheap too, with the columns; a shuffle gathers half a million "
+    "entries of either relation whatever the width.",
+]
 
 
 def timed(function: Callable, *arguments: object) -> tuple[float, float]:
@@ -35,7 +52,9 @@ def timed(function: Callable, *arguments: object) -> tuple[float, float]:
     return time.perf_counter() - start, value
 
 
-def race(name: str, size: tuple[int, int], peers: Peers, folder: Path) -> dict:
+def race(
+    name: str, size: tuple[int, int], peers: Peers, folder: Path, slow: dict[str, str]
+) -> dict:
     """Seconds of ours, of the bare calls and of every peer, run in turn."""
     import numpy as np
 
@@ -48,9 +67,9 @@ def race(name: str, size: tuple[int, int], peers: Peers, folder: Path) -> dict:
     a, b = x.astype(np.float32), y.astype(np.float32)
     peers.load(x, y, folder)
     rows, single = prepared(name, x, y), prepared(name, a, b)
-    found: dict = {"peers": {}, "wrong": {}}
+    found: dict = {"peers": {}, "wrong": {p: slow[p] for p in peers.of(name) if p in slow}}
     seconds: dict[str, list[float]] = {}
-    slow: set[str] = set()
+    done = set(found["wrong"])
     for _ in range(SIZES[size]):
         for label, function, pair in (
             ("ours", measure, (x, y)),
@@ -58,24 +77,29 @@ def race(name: str, size: tuple[int, int], peers: Peers, folder: Path) -> dict:
             ("ours32", measure, (a, b)),
             ("bare32", bare, single),
         ):
-            took, value = timed(function, *pair)
-            seconds.setdefault(label, []).append(took)
-            found.setdefault(label + " value", value)
-        for peer in peers.of(name):
-            if peer in slow:  # one run tells enough
+            if label in done or (label.endswith("32") and seconds["ours"][0] > 2 * LONG):
                 continue
-            answer = peers.ask(peer, name, PATIENCE)
+            took, value = timed(function, *pair)
+            if took > LONG:
+                done.add(label)
+            seconds.setdefault(label, []).append(took)
+            if label == "ours":
+                found["ours value"] = value
+        for peer in peers.of(name):
+            if peer in done:
+                continue
+            answer = peers.ask(peer, name, PATIENCE[size[0]])
             if "error" in answer:
                 found["wrong"][peer] = answer["error"]
-                slow.add(peer)
+                done.add(peer)
                 continue
             if not abs(answer["value"] - found["ours value"]) <= SAME.get(name, 1e-5):
                 found["wrong"][peer] = f"another value, {answer['value']:.4f}"
             seconds.setdefault(peer, []).append(answer["seconds"])
-            if answer["seconds"] > 5:
-                slow.add(peer)
+            if answer["seconds"] > LONG:
+                done.add(peer)
     for label in ("ours", "bare", "ours32", "bare32"):
-        found[label] = median(seconds.pop(label))
+        found[label] = median(seconds.pop(label)) if label in seconds else None
     # the first run of a peer also loads what it needs
     found["peers"] = {p: median(s[1:] or s) for p, s in seconds.items() if p not in found["wrong"]}
     return found
@@ -96,47 +120,56 @@ def row(name: str, size: tuple[int, int], found: dict) -> str:
             f"{found['peers'][fastest] / found['ours']:.3g} ×",
         )
     )
+    single = ("–", "–")
+    if found["ours32"] is not None:
+        single = short(found["ours32"]), f"{found['ours32'] / found['bare32']:.2f}"
     others = [f"{p} {short(s)}" for p, s in found["peers"].items() if p != fastest]
     others += [f"{p}: {why}" for p, why in found["wrong"].items()]
     return (
         f"| {name} | {size[0]:,} × {size[1]} | {short(found['ours'])} | "
-        f"{found['ours'] / found['bare']:.2f} | {short(found['ours32'])} | "
-        f"{found['ours32'] / found['bare32']:.2f} | {best} | {factor} | {'; '.join(others) or '–'} |"
+        f"{found['ours'] / found['bare']:.2f} | {' | '.join(single)} | {best} | {factor} | {'; '.join(others) or '–'} |"
     )
 
 
-def permutations() -> str:
+def permutations() -> list[str]:
     """Shuffles of linear CKA at 1,000 rows against computing it again."""
+    return [shuffling(width) for width in (256, 768)]
+
+
+def shuffling(width: int) -> str:
+    """One line for one width."""
     import numpy as np
 
     from benchmarks.planted import language_like
     from cospace import Space
     from cospace.comparison.stack import stack
     from cospace.measures import CATALOGUE, find, linear_cka
-    from cospace.stats import Permutations
+    from cospace.stats import Permutations, permutation_moments
 
-    n, draws, again = 1_000, 400, 40
-    x, y = language_like(n, 256)
-    rng = np.random.default_rng(0)
-    orders = Permutations.of(n, draws, rng=rng)
+    n, draws, again = 1_000, 200, 20
+    x, y = language_like(n, width)
+    orders = Permutations.of(n, draws, rng=np.random.default_rng(0))
     spaces = [Space(x, name="x"), Space(y, name="y")]
-    ratios, ours, theirs = [], [], []
+    shuffled, repeated, closed = [], [], []
     for _ in range(3):
         start = time.perf_counter()
         made = stack(find("linear_cka", CATALOGUE), spaces, lambda: None)
-        setup = time.perf_counter() - start
-        start = time.perf_counter()
-        made.null(orders, lambda: None)
-        ours.append(setup + (time.perf_counter() - start) * 10_000 / draws)
+        once = time.perf_counter() - start
+        took, _ = timed(made.null, orders, lambda: None)
+        shuffled.append(once + took * 10_000 / draws)
         start = time.perf_counter()
         for order in orders.orders[:again]:
             linear_cka(x, y[order])
-        theirs.append((time.perf_counter() - start) * 10_000 / again)
-        ratios.append(theirs[-1] / ours[-1])
+        repeated.append((time.perf_counter() - start) * 10_000 / again)
+        start = time.perf_counter()
+        permutation_moments(*made.invariants())
+        closed.append(once + time.perf_counter() - start)
+    ratio = median(a / b for a, b in zip(repeated, shuffled, strict=True))
     return (
-        f"10,000 shuffles of linear CKA at 1,000 × 256: {short(median(ours))} from stacked relations (from "
-        f"{draws} shuffles, which also give the reverse direction and both spaces with themselves), "
-        f"{short(median(theirs))} by computing it again (from {again}): {median(ratios):.1f} times faster."
+        f"- 10,000 shuffles of linear CKA at 1,000 × {width}: {short(median(repeated))} by computing it again (from "
+        f"{again}), {short(median(shuffled))} from stacked relations (from {draws}; with both directions and both "
+        f"spaces against themselves): {ratio:.1f} times faster. Mean, variance and skewness over all shuffles in "
+        f"closed form: {short(median(closed))}."
     )
 
 
@@ -203,20 +236,40 @@ def main() -> None:
 
     sizes = [size for size in SIZES if size[0] == 2_000 or not arguments.small]
     keep = arguments.keep
-    rows: dict[str, str] = json.loads(keep.read_text()) if keep and keep.exists() else {}
+    kept: dict = json.loads(keep.read_text()) if keep and keep.exists() else {}
+    slow: dict[str, str] = {}
+    if "memory" not in kept:
+        kept |= {"shuffles": permutations(), "memory": memory(large=not arguments.small)}
     with Peers(arguments.peers) as peers, tempfile.TemporaryDirectory() as folder:
         versions = peers.versions
         for size in sizes:
-            for name in BARE:
+            for name in sorted(BARE, key="rsa_spearman".__eq__):  # the longest last
                 key = f"{name} {size}"
-                if key not in rows:
-                    rows[key] = row(name, size, race(name, size, peers, Path(folder)))
-                    print(rows[key], flush=True)
-                    if keep:
-                        keep.write_text(json.dumps(rows))
+                if key not in kept:
+                    kept[key] = race(name, size, peers, Path(folder), slow)
+                if keep:
+                    keep.write_text(json.dumps(kept))
+                rows = [
+                    row(name, size, kept[f"{name} {size}"])
+                    for name in BARE
+                    for size in sizes
+                    if f"{name} {size}" in kept
+                ]
+                arguments.into.write_text(page(rows, kept, versions), encoding="utf-8")
+                print(row(name, size, kept[key]), flush=True)
+            for name in BARE:
+                slow |= {
+                    p: f"not run (over {LONG} s at {size[0]:,} rows)"
+                    for p, seconds in kept[f"{name} {size}"]["peers"].items()
+                    if seconds > LONG
+                }
+
+
+def page(rows: list[str], kept: dict, versions: dict[str, str]) -> str:
+    """The whole page."""
     own = ", ".join(f"{name} {version(name)}" for name in ("cospace", "numpy", "scipy"))
     said = ", ".join(f"{name} {number}" for name, number in versions.items())
-    page = [
+    lines = [
         "# Benchmarks",
         "",
         "Made by a script; not edited by hand: `python -m benchmarks.against_peers`, after "
@@ -224,9 +277,10 @@ def main() -> None:
         "--benchmark-enable`.",
         "",
         "Every measurement is of one pair of spaces, from rows to a number, with one thread for everybody. Runs "
-        f"alternate and medians are taken ({SIZES[2_000, 256]} rounds at 2,000 rows, {SIZES[10_000, 768]} at 10,000; a "
-        f"peer that takes over 5 s is run once, and given up after {PATIENCE} s). The machine was shared with other "
-        "work and single figures move by half and more: read ratios.",
+        f"alternate and medians are taken ({SIZES[2_000, 256]} rounds at 2,000 rows, {SIZES[10_000, 768]} at "
+        f"10,000; what takes over {LONG} s is run once; a peer is given up after {PATIENCE[2_000]} and "
+        f"{PATIENCE[10_000]} s). The machine was shared with other work and single figures move by half and more: "
+        "read ratios.",
         "",
         "*Bare*: the BLAS and LAPACK calls that the formula needs, on rows prepared beforehand (`benchmarks/bare.py`): "
         "three products for CKA; a product and singular values for Procrustes; two QR, a product and an SVD for the "
@@ -237,20 +291,24 @@ def main() -> None:
         "| measure | rows × columns | ours | ours / bare | ours, float32 | ours / bare, float32 | fastest right peer | "
         "peer / ours | other peers |",
         "|---|---|---:|---:|---:|---:|---|---:|---|",
-        *rows.values(),
+        *rows,
+        "",
+        "## Where a goal is missed",
+        "",
+        *MISSED,
         "",
         "## Shuffles",
         "",
-        permutations(),
+        *kept["shuffles"],
         "",
         "## Memory",
         "",
-        *memory(large=not arguments.small),
+        *kept["memory"],
         "",
         f"Versions: {own}; {said}; Python {platform.python_version()}.",
         "",
     ]
-    arguments.into.write_text("\n".join(page), encoding="utf-8")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
