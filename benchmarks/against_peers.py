@@ -38,8 +38,8 @@ MISSED = [
     "- CKA in float32, and by a little in float64: beside the products the passes over the rows show (finite "
     "entries, largest entry, mean, centring in float64, rounding to float32), most at 2,000 × 256.",
     "- Mutual neighbours: faiss searches in float32, where neighbours nearer than 1e-7 to each other change places. "
-    "Ours multiplies in float64 and breaks ties to 1e-14; at 2,000 rows most of its time goes into picking the nearest (a "
-    "partition, two comparisons and a running count of ties of every block, each in new memory).",
+    "Ours multiplies in float64 and breaks ties to 1e-14; at 2,000 rows most of its time goes into picking the nearest "
+    "(a partition, two comparisons and a running count of ties of every block, each in new memory).",
     "- Shuffles: computing linear CKA again got cheap too, with the columns; a shuffle gathers half a million "
     "entries of either relation whatever the width.",
 ]
