@@ -31,6 +31,7 @@ check: $(SETUP)
 	@$(BIN)/lint-imports
 	@$(BIN)/python tests/browser.py
 	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest benchmarks
 
 format: $(SETUP)
 	@$(BIN)/ruff format src tests

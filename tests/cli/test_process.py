@@ -22,6 +22,8 @@ def start(*words, cwd, **options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell starts what it puts into the background deaf to interrupts; so might a runner us.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
