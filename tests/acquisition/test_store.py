@@ -90,6 +90,12 @@ class TestReading:
         assert store.space("fake").groups is None
         assert open_store(tmp_path).space("fake").groups is None
 
+    def test_representations_fit_on_a_line(self, store):
+        assert repr(store).startswith("Store(")
+        assert repr(store).endswith(", a, b)")
+        assert repr(store.runs[0]).startswith("Run('a', ")
+        assert max(len(repr(store)), len(repr(store.runs[0]))) < 200
+
     def test_unknown_names(self, store):
         with pytest.raises(UnknownNameError, match=r"'c' is not a model in .*store\. Known: a, b"):
             store.space("c")

@@ -51,7 +51,7 @@ def figures_of(
     a, b = (np.asarray(to_numpy(double(space.rows))) for space in (before, after))
     figures: dict[str, Figure] = {}
     errors = _errors(a, b, figures, shuffles, weights)
-    kept = _retention(a, b, figures, k, weights)
+    kept = _retention(a, b, figures, k)
     residuals = None
     try:
         source, target = Factor.of(a), Factor.of(b)
@@ -171,9 +171,7 @@ def _predictions(x: Floats, y: Floats, figures: dict[str, Figure], shuffles: Per
         )
 
 
-def _retention(
-    a: Floats, b: Floats, figures: dict[str, Figure], k: int, weights: Weights
-) -> Floats | None:
+def _retention(a: Floats, b: Floats, figures: dict[str, Figure], k: int) -> Floats | None:
     try:
         x, y = Neighbors.of(a, k).index, Neighbors.of(b, k).index
     except UndefinedMeasureError as error:
@@ -183,8 +181,6 @@ def _retention(
     base = np.arange(n)[:, None] * n
     both = np.intersect1d(x + base, y + base, assume_unique=True)
     kept = np.bincount(both // n, minlength=n) / k
-    low, high = _interval(weights.counts @ kept / n)
-    figures["retention"] = Figure(
-        float(kept.mean()), unchanged=1.0, chance=k / (n - 1), low=low, high=high
-    )
+    # No interval: one text more changes the neighbours of many, so texts do not vary one by one.
+    figures["retention"] = Figure(float(kept.mean()), unchanged=1.0, chance=k / (n - 1))
     return np.asarray(kept)

@@ -22,7 +22,7 @@ from cospace.store.manifest import MANIFEST, Manifest, Part, read_manifest, tens
 __all__ = ["Run", "Store", "is_store", "open_store", "view_of"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """One model on one corpus under one token policy: what is there of it."""
 
@@ -53,13 +53,17 @@ class Run:
     finished: int
     """Texts for which every site and pooling above is there."""
 
+    def __repr__(self) -> str:
+        where = f"{len(self.sites)} sites, pooled by {', '.join(self.poolings)}"
+        return f"Run({self.facts.name!r}, {self.finished} of {self.rows} texts at {where})"
+
     @property
     def complete(self) -> bool:
         """Whether nothing is missing."""
         return self.finished == self.rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Store:
     """A frozen view on a folder of activations; get one from ``extract`` or :func:`open_store`."""
 
@@ -69,6 +73,9 @@ class Store:
     """Runs in view, in order."""
     _manifests: Mapping[str, Manifest] = field(repr=False)
     _seen: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}, {', '.join(run.facts.name for run in self.runs)})"
 
     @property
     def manifest(self) -> dict[str, Any]:
