@@ -119,7 +119,7 @@ def _findings(result: Drift) -> list[dict[str, str]]:
 
 
 def _tone(figure: Figure) -> str:
-    """Say whether a figure can be told from its level by chance: its interval must leave it."""
+    """Say whether a figure lies beyond its level by chance, with its interval where it has one."""
     if figure.value is None:
         return "empty"
     if figure.chance is None or figure.unchanged is None:
@@ -324,7 +324,7 @@ def _how_to_read(result: Drift) -> dict[str, Any]:
         (_TITLES["cka"], "Alike up to rotation and scale, with its bias taken off: 0 by chance."),
         (
             "Interval",
-            "95 % bootstrap interval over texts; the neighbours of a text are not drawn again.",
+            "95 % bootstrap interval over texts, for errors; none for neighbours, which change with every text drawn.",
         ),
     ]
     return {
