@@ -52,7 +52,7 @@ def test_records_are_one_a_cell(result):
     assert len(records) == len(result.cells) == 12
     expected = {"measure", "source", "target", "value", "null_mean", "p", "n"}
     assert expected <= set(records[0])
-    frame = pytest.importorskip("pandas") and result.to_frame()
+    frame = result.to_frame()
     assert list(frame["measure"]) == [c.measure for c in result.cells]
 
 
@@ -96,17 +96,18 @@ def test_claims_of_a_measure_are_recorded():
 
 
 def test_figure(result):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    import matplotlib as mpl
+
+    mpl.use("Agg")
     axes = result.plot()
     assert axes.get_title() == "Linear CKA (similarity)"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "flat"]
     grid = axes.images[0].get_array()
     assert grid[0, 1] == pytest.approx(result.cells[0].value)
-    matplotlib.pyplot.close("all")
+    mpl.pyplot.close("all")
     with pytest.raises(UnknownNameError, match=r"'rsa' is not a measure of this comparison"):
         result.plot("rsa")
-    matplotlib.pyplot.close("all")
+    mpl.pyplot.close("all")
 
 
 def test_a_figure_without_matplotlib_says_what_to_install(result, monkeypatch):

@@ -423,8 +423,9 @@ def test_progress_counts_sites() -> None:
 
 
 def test_plot_draws_curves_over_depth() -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    import matplotlib as mpl
+
+    mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     result = example()

@@ -7,10 +7,11 @@ them for all spaces at once, and lets them go.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from cospace._arrays import Array, double, to_numpy
 from cospace.errors import UndefinedMeasureError
-from cospace.linalg import centred
+from cospace.measures.pair import sized
 from cospace.summaries import Products
 
 __all__ = ["cka_products", "debiased_products", "rsa_products"]
@@ -18,8 +19,7 @@ __all__ = ["cka_products", "debiased_products", "rsa_products"]
 
 def cka_products(rows: Array) -> Products:
     """Entries of the centred Gram matrix, whose relation gives ``linear_cka``."""
-    x = to_numpy(centred(rows))
-    return Products.of(_sized(x), 0.0, 0.0, diagonal=True)
+    return Products.of(_sized(rows), 0.0, 0.0, diagonal=True)
 
 
 def debiased_products(rows: Array) -> Products:
@@ -28,7 +28,7 @@ def debiased_products(rows: Array) -> Products:
     The rows of a centred Gram matrix sum to 0, so off the diagonal to minus the diagonal: the
     U-centring is known from the squared lengths of the rows.
     """
-    x = _sized(to_numpy(centred(rows)))
+    x = _sized(rows)
     n = len(x)
     if n < 4:
         raise UndefinedMeasureError(f"Debiased HSIC needs at least 4 rows, got {n}.")
@@ -56,13 +56,10 @@ def rsa_products(rows: Array) -> Products:
     return Products.of(z, 0.0, -level, diagonal=False)
 
 
-def _sized(x: Array) -> Array:
-    if len(x) < 3:
+def _sized(rows: Array) -> npt.NDArray[np.float64]:
+    if len(rows) < 3:
         raise UndefinedMeasureError(
-            f"{len(x)} rows lie on a line in every space: at least 3 rows are needed."
+            f"{len(rows)} rows lie on a line in every space: at least 3 rows are needed."
         )
-    peak = np.abs(x).max()
-    if peak == 0.0:
-        raise UndefinedMeasureError("All rows are the same: there is nothing to compare.")
-    x = x / peak
-    return x / np.linalg.norm(x)
+    x = to_numpy(sized(rows))
+    return np.asarray(x / np.linalg.norm(x))

@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from cospace._arrays import Array, as_rows, double, to_numpy
-from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
+from cospace._arrays import Array, double, to_numpy
+from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
+from cospace.measures.pair import paired
 from cospace.measures.ranking import Ranking, upper
 from cospace.summaries import TIE, Neighbors, Relation
 
@@ -67,7 +68,7 @@ def rsa(x: Array, y: Array, *, comparator: Literal["pearson", "spearman"] = "spe
     >>> round(rsa(x, [[10 * v for v in row] for row in x]), 12)
     1.0
     """
-    a, b = _pair(x, y)
+    a, b = paired(x, y)
     if a.shape[0] < _FEW or comparator not in COMPARATORS:
         return rsa_relation(a, comparator).inner(rsa_relation(b, comparator))
     source, target = _unit_rows(a), _unit_rows(b)
@@ -198,7 +199,7 @@ def mutual_knn(x: Array, y: Array, *, k: int = 10) -> float:
     >>> mutual_knn(x, x, k=1), mutual_knn(x, y, k=1)
     (1.0, 0.0)
     """
-    a, b = _pair(x, y)
+    a, b = paired(x, y)
     return overlap_of(Neighbors.of(a, k), Neighbors.of(b, k))
 
 
@@ -216,12 +217,3 @@ def overlap_of(source: Neighbors, target: Neighbors) -> float:
 def neighbor_relation(rows: Array, k: int = 10) -> Relation:
     """Relation whose inner product is ``mutual_knn``."""
     return Relation.directed(Neighbors.of(rows, k).adjacency())
-
-
-def _pair(x: Array, y: Array) -> tuple[Array, Array]:
-    a, b = as_rows(x, name="source"), as_rows(y, name="target")
-    if a.shape[0] != b.shape[0]:
-        raise RowMismatchError(
-            f"source has {a.shape[0]} rows and target has {b.shape[0]}. Row i must be the same text in both."
-        )
-    return a, b

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 
-from cospace._arrays import Array, as_rows, namespace
-from cospace.errors import RowMismatchError, UndefinedMeasureError
+from cospace._arrays import Array, namespace
+from cospace.errors import UndefinedMeasureError
 from cospace.linalg import norm, singular_values, thin_svd
 from cospace.measures.bases import Bases
 from cospace.measures.covariance import Covariance, sized
+from cospace.measures.pair import paired
 from cospace.summaries import ROUNDING, Factor, Gram, Overlap, Relation
 
 __all__ = [
@@ -63,7 +64,7 @@ def linear_cka(x: Array, y: Array) -> float:
     >>> round(linear_cka(x, y), 12) == round(1 / 2**0.5, 12)
     True
     """
-    x, y = _pair(x, y)
+    x, y = paired(x, y)
     _check_count(x.shape[0])
     if x.shape[0] < max(x.shape[1], y.shape[1]):
         a, b = sized(x, "source"), sized(y, "target")
@@ -108,7 +109,7 @@ def debiased_cka(x: Array, y: Array) -> float:
     >>> round(debiased_cka(x, x), 12)
     1.0
     """
-    x, y = _pair(x, y)
+    x, y = paired(x, y)
     n = x.shape[0]
     if n < max(x.shape[1], y.shape[1]):
         a, b = sized(x, "source"), sized(y, "target")
@@ -176,7 +177,7 @@ def procrustes_similarity(x: Array, y: Array) -> float:
     >>> round(procrustes_similarity(x, y), 12) == round(1 / 2**0.5, 12)
     True
     """
-    return _rotated(*_pair(x, y))
+    return _rotated(*paired(x, y))
 
 
 def procrustes_distance(x: Array, y: Array) -> float:
@@ -210,7 +211,7 @@ def procrustes_distance(x: Array, y: Array) -> float:
     >>> procrustes_distance(x, [[0.0, 3.0], [0.0, -3.0], [3.0, 0.0], [-3.0, 0.0]]) < 1e-12
     True
     """
-    a, b = _pair(x, y)
+    a, b = paired(x, y)
     similarity = _rotated(a, b)
     if similarity < 0.999:
         return math.sqrt(2 - 2 * similarity)
@@ -250,7 +251,7 @@ def mean_cca(x: Array, y: Array) -> float:
     >>> mean_cca(x, x), round(mean_cca(x, y), 12)
     (1.0, 0.0)
     """
-    x, y = _pair(x, y)
+    x, y = paired(x, y)
     bases = Bases.of(x, y)
     return mean_cca_of(_overlap(x, y)) if bases is None else bases.mean(1)
 
@@ -288,7 +289,7 @@ def svcca(x: Array, y: Array) -> float:
     >>> round(svcca(x, y), 12)
     1.0
     """
-    return svcca_of(_overlap(*_pair(x, y)))
+    return svcca_of(_overlap(*paired(x, y)))
 
 
 def pwcca(x: Array, y: Array) -> float:
@@ -324,7 +325,7 @@ def pwcca(x: Array, y: Array) -> float:
     >>> round(pwcca(x, y), 12)
     1.0
     """
-    x, y = _pair(x, y)
+    x, y = paired(x, y)
     bases = Bases.of(x, y)
     return pwcca_of(_overlap(x, y)) if bases is None else bases.weighted()
 
@@ -361,7 +362,7 @@ def r2_cca(x: Array, y: Array) -> float:
     >>> round(r2_cca(x, y), 12)
     1.0
     """
-    x, y = _pair(x, y)
+    x, y = paired(x, y)
     bases = Bases.of(x, y)
     return r2_cca_of(_overlap(x, y)) if bases is None else bases.mean(2)
 
@@ -400,7 +401,7 @@ def predictive_r2(x: Array, y: Array) -> float:
     >>> round(predictive_r2(x, y), 12), round(predictive_r2(y, x), 12)
     (0.5, 1.0)
     """
-    return predictive_r2_of(_overlap(*_pair(x, y)))
+    return predictive_r2_of(_overlap(*paired(x, y)))
 
 
 # On summaries ---------------------------------------------------------------------------------
@@ -481,16 +482,6 @@ def debiased_relation(rows: Array) -> Relation:
 
 def _overlap(x: Array, y: Array) -> Overlap:
     return Overlap.of(Factor.of(x), Factor.of(y))
-
-
-def _pair(x: Array, y: Array) -> tuple[Array, Array]:
-    a, b = as_rows(x, name="source"), as_rows(y, name="target")
-    namespace(a, b)
-    if a.shape[0] != b.shape[0]:
-        raise RowMismatchError(
-            f"source has {a.shape[0]} rows and target has {b.shape[0]}. Row i must be the same text in both."
-        )
-    return a, b
 
 
 def _check_count(n: int) -> None:
