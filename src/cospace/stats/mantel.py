@@ -157,7 +157,7 @@ def _unit(values: Floats) -> Floats:
     size = float(np.linalg.norm(centred))
     if size <= _FLAT * max(float(np.abs(values).max()), 1e-300) * math.sqrt(len(values)):
         raise UndefinedMeasureError("All pairs of a table have the same value: no correlation.")
-    return centred / size
+    return np.asarray(centred / size)
 
 
 def _square(values: Floats, off: npt.NDArray[np.bool_]) -> Floats:
@@ -173,7 +173,7 @@ def _relabelled(x: Floats, y: Floats, orders: Order) -> Floats:
         np.einsum("ij,pij->p", x, y[block[:, :, None], block[:, None, :]])
         for block in (orders[at : at + step] for at in range(0, len(orders), step))
     ]
-    return np.asarray(np.concatenate(parts))
+    return np.asarray(np.concatenate(parts), dtype=np.float64)
 
 
 def _bootstrap(
