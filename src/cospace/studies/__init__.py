@@ -1,0 +1,1 @@
+"""A paper's whole protocol, on any models."""
