@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, Self
 
 from cospace._arrays import Array
 from cospace.errors import UnknownNameError
-from cospace.summaries import Order, Products, Relation, Rows
+from cospace.summaries import Order, Overlap, Products, Relation, Rows
 
 __all__ = ["TRANSFORMS", "Measure", "Summary", "find"]
 
@@ -72,6 +72,12 @@ class Measure:
     """Rows -> unit vector whose inner product is the value: a grid is then one matrix product."""
     products: Callable[[Array], Products] | None = None
     """Rows -> the same relation as inner products of rows, for grids whose relations do not fit."""
+    folds: Callable[[Overlap], float] | None = None
+    """Overlap of a pair -> value, where it is so smooth that a jackknife over folds of rows covers."""
+    groups: tuple[str, ...] | None = None
+    """Group of every row, where rows may be shuffled inside groups only."""
+    chance: float | None = None
+    """Mean over all shuffles, where it is known exactly."""
     decomposes: bool = False
     """Whether each pair needs a decomposition or a fit: too dear to permute by default."""
     reduce: bool = False

@@ -27,6 +27,7 @@ from cospace.measures.relational import (
     rsa_relation,
 )
 from cospace.measures.second_order import (
+    cka_of,
     cka_relation,
     debiased_cka,
     debiased_relation,
@@ -90,6 +91,7 @@ CATALOGUE: tuple[Measure, ...] = (
         needs="gram",
         relation=cka_relation,
         products=cka_products,
+        folds=cka_of,
     ),
     Measure(
         name="rsa_spearman",
@@ -212,6 +214,7 @@ CATALOGUE: tuple[Measure, ...] = (
         needs="factor",
         summarise=Factor.of,
         score=_on_overlap(predictive_r2_of),
+        folds=predictive_r2_of,
         decomposes=True,
     ),
     Measure(
@@ -285,6 +288,7 @@ CATALOGUE: tuple[Measure, ...] = (
         needs="factor",
         summarise=Factor.of,
         score=_on_overlap(r2_cca_of),
+        folds=r2_cca_of,
         decomposes=True,
         reduce=True,
     ),

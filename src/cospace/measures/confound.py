@@ -2,13 +2,14 @@
 
 Two models may be alike only because both tell long texts from short ones, or one topic from
 another. These measures ask for likeness beyond that. They need to know the texts or their groups,
-so they are functions with further arguments and no records of the catalogue; the relations and
-summaries below fit wherever those of the catalogue do, with their nulls.
+so the catalogue has no records of them: ``beyond`` and ``inside_groups`` make records for the rows
+at hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -22,18 +23,22 @@ from cospace.errors import (
     UndefinedMeasureError,
     UnknownNameError,
 )
+from cospace.measures.base import Measure
 from cospace.measures.dissimilarity import (
     Dissimilarity,
     Levels,
     dissimilarities,
     dissimilarity_relation,
 )
-from cospace.measures.nuisance import Nuisances
-from cospace.measures.pair import paired
+from cospace.measures.nuisance import NUISANCES, Nuisances, nuisance
+from cospace.measures.pair import paired, related
 from cospace.measures.relational import overlap_of
 from cospace.summaries import Neighbors, Order, Relation
 
 __all__ = [
+    "INSIDE_GROUPS",
+    "beyond",
+    "inside_groups",
     "partial_relation",
     "partial_rsa",
     "within_group_chance",
@@ -44,6 +49,135 @@ __all__ = [
 ]
 
 Comparator = Literal["pearson", "spearman"]
+
+INSIDE_GROUPS = ("within_group_rsa", "within_group_knn")
+"""Names of the measures that ``inside_groups`` makes."""
+_COORDINATES = frozenset({"scaling", "permutation"})
+
+
+def beyond(
+    names: Sequence[str],
+    *,
+    texts: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+) -> Measure:
+    """Record of ``partial_rsa`` (Spearman, correlation) beyond some confounds of these very texts.
+
+    Parameters
+    ----------
+    names
+        Out of ``length``, ``words`` and ``group``.
+    texts
+        The n texts, for ``length`` and ``words``.
+    groups
+        Their groups, for ``group``.
+
+    Raises
+    ------
+    InputError
+        For a name given twice, or one whose texts or groups are missing.
+    UndefinedMeasureError
+        For a confound that is the same for every two texts, or too few texts.
+    UnknownNameError
+        For another name.
+
+    Examples
+    --------
+    >>> beyond(["length"], texts=["a", "bcd", "ef", "ghijk"]).title
+    'RSA beyond length'
+    """
+    again = next((name for name in names if list(names).count(name) > 1), None)
+    if again is not None:
+        raise InputError(f"beyond names {again!r} twice: name each once.")
+    for name in names:
+        if name not in NUISANCES:
+            raise UnknownNameError.among(name, NUISANCES, "confound")
+    ready = Nuisances.of({name: nuisance(name, texts=texts, groups=groups) for name in names})
+    relation = partial(partial_relation, nuisances=ready)
+    told = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return Measure(
+        name="partial_rsa",
+        title=f"RSA beyond {told}",
+        function=partial(related, relation),
+        kind="similarity",
+        bounds=(-1.0, 1.0),
+        identical=1.0,
+        symmetric=True,
+        invariant_to=_COORDINATES,
+        summary=f"RSA (Spearman) of what {told} do not explain of the distances between texts."
+        if len(names) > 1
+        else f"RSA (Spearman) of what {told} does not explain of the distances between texts.",
+        reference="Smouse, Long & Sokal 1986; Legendre 2000",
+        cost="n² (d + log n) a space, n² a pair",
+        needs="gram",
+        summarise=relation,
+        score=Relation.inner,
+        relation=relation,
+        arrays="numpy",
+    )
+
+
+def inside_groups(name: str, groups: Sequence[str]) -> Measure:
+    """Record of ``within_group_rsa`` or ``within_group_knn`` (k = 10) for rows of these groups.
+
+    Its rows may be shuffled inside groups only, and its level by chance is exact.
+
+    Raises
+    ------
+    UndefinedMeasureError
+        For neighbours in a group of fewer than 12 rows.
+    UnknownNameError
+        For another name.
+
+    Examples
+    --------
+    >>> inside_groups("within_group_knn", ["a"] * 12 + ["b"] * 14).chance == (12 * 10 / 11 + 14 * 10 / 13) / 26
+    True
+    """
+    if name not in INSIDE_GROUPS:
+        raise UnknownNameError.among(name, INSIDE_GROUPS, "measure inside groups")
+    kept = tuple(groups)
+    if name == "within_group_rsa":
+        relation = partial(within_group_relation, groups=kept)
+        return Measure(
+            name=name,
+            title="RSA inside groups",
+            function=partial(related, relation),
+            kind="similarity",
+            bounds=(-1.0, 1.0),
+            identical=1.0,
+            symmetric=True,
+            invariant_to=_COORDINATES,
+            summary="Whether texts of one group that are far apart in one space are so in the other, by rank.",
+            reference="Kriegeskorte et al. 2008, over pairs of one group",
+            cost="n² (d + log n) a space, n² a pair",
+            needs="gram",
+            summarise=relation,
+            score=Relation.inner,
+            relation=relation,
+            groups=kept,
+            chance=0.0,
+            arrays="numpy",
+        )
+    return Measure(
+        name=name,
+        title="Neighbours inside groups (k = 10)",
+        function=partial(within_group_knn, groups=kept),
+        kind="similarity",
+        bounds=(0.0, 1.0),
+        identical=1.0,
+        symmetric=True,
+        invariant_to=frozenset({"scaling", "orthogonal"}),
+        summary="Share of each text's 10 nearest neighbours in its group that are the same in both spaces.",
+        reference="Huh et al. 2024, inside groups",
+        cost="n g d a space for groups of g rows, n k a pair",
+        needs="neighbours",
+        summarise=partial(within_group_neighbors, groups=kept),
+        score=overlap_of,
+        groups=kept,
+        chance=within_group_chance(kept),
+        arrays="numpy",
+    )
 
 
 def partial_rsa(

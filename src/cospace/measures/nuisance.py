@@ -17,13 +17,18 @@ from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.linalg import thin_svd
 
 __all__ = [
+    "NUISANCES",
     "Nuisances",
     "group_dissimilarity",
     "length_dissimilarity",
     "lexical_dissimilarity",
+    "nuisance",
 ]
 
 Matrix = npt.NDArray[np.float64]
+
+NUISANCES = ("length", "words", "group")
+"""Names of what can be regressed out of the texts at hand."""
 
 _WORD = re.compile(r"\w+")
 _ROUNDING = 1e-12
@@ -121,6 +126,37 @@ def group_dissimilarity(groups: Sequence[str]) -> Matrix:
     """
     member = np.unique(list(groups), return_inverse=True)[1]
     return np.asarray(member[:, None] != member[None, :], dtype=np.float64)
+
+
+def nuisance(
+    name: str, *, texts: Sequence[str] | None = None, groups: Sequence[str] | None = None
+) -> Matrix:
+    """Dissimilarity of every two texts by name: ``length``, ``words`` or ``group``.
+
+    Raises
+    ------
+    InputError
+        Where the texts, or their groups, are not known.
+    UnknownNameError
+        For another name.
+
+    Examples
+    --------
+    >>> nuisance("group", groups=["a", "b"]).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if name not in NUISANCES:
+        raise UnknownNameError.among(name, NUISANCES, "confound")
+    if name == "group":
+        if groups is None:
+            raise InputError("Likeness beyond group needs groups: give the texts a group column.")
+        return group_dissimilarity(groups)
+    if texts is None:
+        raise InputError(
+            f"Likeness beyond {name} needs the texts, and vectors do not tell them: give texts=, a "
+            "text for each id (on the command line: --texts FILE)."
+        )
+    return length_dissimilarity(texts) if name == "length" else lexical_dissimilarity(texts)
 
 
 @dataclass(frozen=True, eq=False)
