@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from cospace.cli.compare import compare
+from cospace.cli.corpus import corpus
 from cospace.cli.demo import demo
 from cospace.cli.extract import extract
 from cospace.cli.measures import measures
@@ -82,6 +83,7 @@ app.callback(invoke_without_command=True)(_root)
 for command, summary in (
     (demo, "Compare three real models, and write a report."),
     (models, "List the packaged models."),
+    (corpus, "List the texts that can be read, or show one."),
     (measures, "List the measures and what they claim."),
     (extract, "Read activations of models into a store."),
     (compare, "Compare models, or arrays of your own."),

@@ -11,11 +11,11 @@ from cospace.corpora.dictionary import read_entries, read_gloss_lines
 from cospace.corpora.keeping import Provenance, keep
 from cospace.corpora.selection import subset
 from cospace.corpora.wordnet import read_glosses
-from cospace.corpus import Corpus
+from cospace.corpus import PACKAGED, Corpus
 from cospace.errors import InputError, UnknownNameError
 from cospace.models.cache import Reporter
 
-__all__ = ["RealText", "read", "read_text"]
+__all__ = ["RealText", "open_corpus", "read", "read_text"]
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,54 @@ def read_text(
         repeated=found - short - len(groups),
         unclear=unclear,
     )
+
+
+def open_corpus(
+    reference: str | Path,
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    progress: bool = True,
+    **columns: str,
+) -> Corpus:
+    """Read whatever holds texts: a packaged probe set, a real text, or a file.
+
+    Parameters
+    ----------
+    reference
+        A name in :data:`~cospace.corpus.PACKAGED` or :data:`~cospace.corpora.CORPORA`, or a file,
+        see :meth:`cospace.corpus.Corpus.read`. A name wins; ``./plain`` is always a path.
+    limit, seed
+        Take a random subset, see `subset`.
+    progress
+        Whether to report on stderr what is fetched.
+    columns
+        Columns of a file that are called otherwise, as ``text="sentence"``.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is neither a file nor a name.
+    InputError
+        If it cannot be read, has fewer than ``limit`` texts, or ``columns`` are given for a real
+        text.
+    AcquisitionError
+        If a package cannot be fetched or kept.
+    """
+    word = str(reference)
+    if isinstance(reference, str) and word in CORPORA:
+        if columns:
+            raise InputError(
+                f"{word!r} is no file with columns, and its {next(iter(columns))} was named: leave "
+                "the names of columns out."
+            )
+        return read(word, limit=limit, seed=seed, progress=progress)
+    if word not in PACKAGED and not Path(word).suffix and not Path(word).expanduser().exists():
+        raise UnknownNameError.among(
+            word, [*PACKAGED, *CORPORA], "file, packaged corpus or real text"
+        )
+    corpus = Corpus.read(reference, **columns)
+    return corpus if limit is None else subset(corpus, limit, seed=seed)
 
 
 def _pieces(source: Source, folder: Path) -> Iterator[tuple[str, str, int]]:
