@@ -1,0 +1,75 @@
+"""Work of a study that is done once: kept in a folder, found again by what it was made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from cospace.errors import InputError
+from cospace.result import plain
+
+__all__ = ["Steps"]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Results of steps as JSON files, so that an interrupted study goes on where it was."""
+
+    folder: Path
+    """Where they lie; made when the first is kept."""
+
+    def once(
+        self, name: str, parts: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """What ``compute`` gives, from the folder where the same step was done before.
+
+        Parameters
+        ----------
+        name
+            Kind of step.
+        parts
+            All that decides its result: fingerprints of rows and settings. The version of this
+            library is added.
+        compute
+            Makes the result: values that JSON holds.
+
+        Raises
+        ------
+        InputError
+            When the folder cannot be written.
+        """
+        made_of = {"step": name, "cospace": version("cospace"), **plain(parts)}
+        text = json.dumps(made_of, sort_keys=True)
+        path = self.folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:20]}.json"
+        kept = _read(path, made_of)
+        if kept is not None:
+            return kept
+        result = dict(plain(compute()))
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps({"of": made_of, "is": result}), encoding="utf-8")
+            draft.replace(path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise InputError(
+                f"{self.folder} cannot be written: {error.strerror}. Name another folder."
+            ) from None
+        return result
+
+
+def _read(path: Path, made_of: Mapping[str, Any]) -> dict[str, Any] | None:
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(kept, dict) or kept.get("of") != made_of:
+        return None
+    found = kept.get("is")
+    return found if isinstance(found, dict) else None
