@@ -26,7 +26,6 @@ __all__ = [
     "Neighbors",
     "Order",
     "Overlap",
-    "Products",
     "Relation",
     "Rows",
 ]
@@ -351,42 +350,6 @@ def _nearest(block: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
     tied = (block >= last - TIE) & ~taken
     taken |= tied & (np.cumsum(tied, axis=1) <= k - taken.sum(axis=1, keepdims=True))
     return np.nonzero(taken)[1].reshape(-1, k)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Products:
-    """A symmetric relation given by rows: entry (i, j) is <z_i, z_j> + m_i + m_j + level.
-
-    It is not of unit length: whoever makes the entries divides by the size that they come to.
-    """
-
-    rows: npt.NDArray[np.float32]
-    """z, shape (n, d), in single precision: entries are made from it in blocks."""
-    margin: npt.NDArray[np.float64]
-    """m, shape (n,)."""
-    level: float
-    """What is added to every entry."""
-    on: npt.NDArray[np.float64]
-    """Entries (i, i), shape (n,); 0 where they do not count."""
-    sums: npt.NDArray[np.float64]
-    """Sum of the entries of each row, the diagonal as it counts, shape (n,)."""
-
-    @classmethod
-    def of(
-        cls,
-        rows: npt.NDArray[np.float64],
-        margin: npt.NDArray[np.float64] | float,
-        level: float,
-        *,
-        diagonal: bool,
-    ) -> Products:
-        """Take the rows; ``diagonal`` says whether entries (i, i) count."""
-        n = len(rows)
-        margins = np.broadcast_to(np.asarray(margin, dtype=np.float64), (n,))
-        square = np.einsum("ij,ij->i", rows, rows) + 2 * margins + level
-        on = square if diagonal else np.zeros(n)
-        full = rows @ rows.sum(axis=0) + n * margins + margins.sum() + n * level
-        return cls(rows.astype(np.float32), margins, level, on, full - square + on)
 
 
 def _unit(vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -7,9 +7,15 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from cospace.entries import Sums, cubed_trace
 from cospace.errors import UndefinedMeasureError
 from cospace.measures.relational import rsa_relation
-from cospace.stats.closed_form import Invariants, PermutationMoments, permutation_moments
+from cospace.stats.closed_form import (
+    Invariants,
+    PermutationMoments,
+    _patterns,
+    permutation_moments,
+)
 from cospace.summaries import Gram
 
 
@@ -41,6 +47,44 @@ def test_moments_equal_those_of_all_permutations(n, kind):
     # The plain moments of the offset values lose digits to the offset; the closed form does not.
     assert moments.sd == pytest.approx(values.std(), rel=1e-9)
     assert moments.skewness == pytest.approx((centred**3).mean() / values.std() ** 3, abs=1e-8)
+
+
+def index_sum(matrix, pattern):
+    """Sum of a product of entries over all indices, as it is written."""
+    letters = "abcdef"
+    edges = [letters[i] + letters[j] for i, j in zip(pattern[::2], pattern[1::2], strict=True)]
+    return np.einsum(",".join(edges) + "->", *[matrix] * len(edges), optimize="greedy")
+
+
+@pytest.mark.parametrize("kind", ["any", "gram", "hollow"])
+def test_every_pattern_is_the_sum_that_it_names(kind):
+    matrix = symmetric(np.random.default_rng(3), 11, kind)
+    matrix -= (matrix.sum() - np.trace(matrix)) / 110
+    np.fill_diagonal(matrix, np.diagonal(matrix) - np.trace(matrix) / 11)
+    found = Invariants.of_sums((0.0, 0.0), Sums.of(matrix))
+    assert [len(_patterns(order)) for order in (2, 3)] == [7, 23]
+    for order, sums in ((2, found.second), (3, found.third)):
+        size = np.linalg.norm(matrix) ** order
+        for pattern, value in zip(_patterns(order), sums, strict=True):
+            assert value == pytest.approx(index_sum(matrix, pattern), rel=1e-10, abs=1e-12 * size)
+
+
+@pytest.mark.parametrize("n", [1, 5, 192, 500])
+def test_the_trace_of_the_cube_by_tiles(n):
+    matrix = symmetric(np.random.default_rng(n), n, "any")
+    expected = float((np.linalg.eigvalsh(matrix) ** 3).sum())
+    assert cubed_trace(matrix) == pytest.approx(expected, rel=1e-9, abs=1e-9 * n**1.5)
+
+
+def test_a_divided_matrix_has_the_sums_of_the_quotient():
+    matrix = symmetric(np.random.default_rng(0), 9, "any")
+    whole = Invariants.of(matrix)
+    rest = matrix - whole.means[0]
+    np.fill_diagonal(rest, np.diagonal(matrix) - whole.means[1])
+    part, direct = Invariants.of_sums(whole.means, Sums.of(rest), 7.0), Invariants.of(matrix / 7)
+    assert part.means == pytest.approx(direct.means)
+    assert part.second == pytest.approx(direct.second, abs=1e-12)
+    assert part.third == pytest.approx(direct.third, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["cka", "debiased", "rsa"])

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
 from cospace._arrays import Array
+from cospace.entries import Products
 from cospace.errors import UnknownNameError
-from cospace.summaries import Order, Overlap, Products, Relation, Rows
+from cospace.summaries import Order, Overlap, Relation, Rows
 
 __all__ = ["TRANSFORMS", "Measure", "Summary", "find"]
 

@@ -10,35 +10,34 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace._arrays import Array, double, to_numpy
+from cospace.entries import Products
 from cospace.errors import UndefinedMeasureError
 from cospace.measures.pair import sized
-from cospace.summaries import Products
 
 __all__ = ["cka_products", "debiased_products", "rsa_products"]
 
 
 def cka_products(rows: Array) -> Products:
     """Entries of the centred Gram matrix, whose relation gives ``linear_cka``."""
-    return Products.of(_sized(rows), 0.0, 0.0, diagonal=True)
+    return Products.of(_sized(rows), 0.0, diagonal=True)
 
 
 def debiased_products(rows: Array) -> Products:
     """Entries of the U-centred Gram matrix, whose relation gives ``debiased_cka``.
 
     The rows of a centred Gram matrix sum to 0, so off the diagonal to minus the diagonal: the
-    U-centring is known from the squared lengths of the rows.
+    U-centring is known from the squared lengths of the rows, up to a level that is taken off.
     """
     x = _sized(rows)
     n = len(x)
     if n < 4:
         raise UndefinedMeasureError(f"Debiased HSIC needs at least 4 rows, got {n}.")
     square = np.einsum("ij,ij->i", x, x)
-    level = -float(square.sum()) / ((n - 1) * (n - 2))
-    return Products.of(x, square / (n - 2), level, diagonal=False)
+    return Products.of(x, square / (n - 2), diagonal=False)
 
 
 def rsa_products(rows: Array) -> Products:
-    """Correlations of rows less their mean, whose relation gives ``rsa`` by Pearson."""
+    """Correlations of rows less their mean: minus the relation that gives ``rsa`` by Pearson."""
     x = to_numpy(double(rows))
     n = len(x)
     if n < 3:
@@ -50,10 +49,7 @@ def rsa_products(rows: Array) -> Products:
         raise UndefinedMeasureError(
             f"Row {int(np.flatnonzero(flat)[0])} has all coordinates equal: it has no correlation with others."
         )
-    z /= size
-    total = z.sum(axis=0)
-    level = (float(total @ total) - n) / (n * (n - 1))
-    return Products.of(z, 0.0, -level, diagonal=False)
+    return Products.of(z / size, 0.0, diagonal=False)
 
 
 def _sized(rows: Array) -> npt.NDArray[np.float64]:

@@ -4,8 +4,9 @@ For symmetric matrices A and B of shape (n, n), the statistic sum_ij A_ij B_p(i)
 permutations p has moments that are sums over patterns of coinciding indices: the m-th moment is
 sum over set partitions of the 2m index slots of g_A g_B / n!/(n-b)!, where b is the number of
 blocks and g_A the sum of the m-fold product of entries of A over distinct indices. Each g is a
-linear combination (Möbius inversion on the lattice of partitions) of plain index sums of A alone:
-every space pays once, and every pair is a short bilinear form.
+linear combination (Möbius inversion on the lattice of partitions) of plain index sums of A alone,
+each a product of the sums of its connected parts (``Sums``): every space pays once, and every pair is
+a short bilinear form.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import pearson3
 
+from cospace.entries import Sums
 from cospace.errors import UndefinedMeasureError
 
 __all__ = ["Invariants", "PermutationMoments", "permutation_moments"]
@@ -76,7 +78,7 @@ class Invariants:
 
     @classmethod
     def of(cls, matrix: Floats) -> Invariants:
-        """Index sums of a symmetric matrix of shape (n, n); cost n^3 for the triangles.
+        """Index sums of a symmetric matrix of shape (n, n); cost n^3 / 6 for the triangles.
 
         Raises
         ------
@@ -93,37 +95,23 @@ class Invariants:
         off = (float(matrix.sum()) - diagonal * n) / (n * (n - 1))
         rest = matrix - off
         np.fill_diagonal(rest, np.diagonal(matrix) - diagonal)
-        return cls(n, (off, diagonal), _sums(rest, 2), _sums(rest, 3))
+        return cls.of_sums((off, diagonal), Sums.of(rest))
 
     @classmethod
-    def of_margins(cls, on: Floats, sums: Floats, square: float) -> Invariants:
-        """Index sums of second order, without the matrix.
-
-        Parameters
-        ----------
-        on
-            Diagonal, shape (n,).
-        sums
-            Sums of the lines, diagonal included, shape (n,).
-        square
-            Sum of all squared entries.
-        """
-        n = len(on)
-        diagonal = float(on.sum()) / n
-        off = (float(sums.sum()) - n * diagonal) / (n * (n - 1))
-        rest = on - diagonal
-        lines = sums - on - (n - 1) * off + rest
-        inner = square - n * (n - 1) * off**2 - n * diagonal**2
-        found: dict[Blocks, float] = {
-            (0, 0, 0, 0): float(rest @ rest),
-            (0, 0, 0, 1): float(rest @ lines),
-            (0, 0, 1, 1): float(rest.sum()) ** 2,
-            (0, 0, 1, 2): float(rest.sum() * lines.sum()),
-            (0, 1, 0, 1): inner,
-            (0, 1, 0, 2): float(lines @ lines),
-            (0, 1, 2, 3): float(lines.sum()) ** 2,
-        }
-        return cls(n, (off, diagonal), np.asarray([found[pattern] for pattern in _patterns(2)]))
+    def of_sums(cls, means: tuple[float, float], sums: Sums, size: float = 1.0) -> Invariants:
+        """Index sums of a matrix of which no more than ``sums`` is known, divided by ``size``."""
+        single = _connected(sums)
+        found = [
+            np.asarray([math.prod(single[part] for part in _parts(p)) for p in _patterns(order)])
+            for order in (2, 3)
+        ]
+        off, diagonal = means
+        return cls(
+            len(sums.on),
+            (off / size, diagonal / size),
+            found[0] / size**2,
+            found[1] / size**3,
+        )
 
 
 def permutation_moments(a: Invariants, b: Invariants) -> PermutationMoments:
@@ -152,15 +140,43 @@ def _moment(order: int, n: int, a: Floats, b: Floats) -> float:
     return float(_distinct(order, a) @ (_weights(order, n) * _distinct(order, b)))
 
 
-def _sums(matrix: Floats, order: int) -> Floats:
-    return np.asarray([_sum(matrix, pattern) for pattern in _patterns(order)])
+def _connected(sums: Sums) -> dict[Blocks, float]:
+    """Index sums of the connected patterns of up to three entries."""
+    d, s, q = sums.on, sums.lines, sums.squares
+    ends, mixed, walks = sums.walks
+    return {
+        (0, 0): float(d.sum()),
+        (0, 1): float(s.sum()),
+        (0, 0, 0, 0): float(d @ d),
+        (0, 0, 0, 1): float(d @ s),
+        (0, 1, 0, 1): float(q.sum()),
+        (0, 1, 0, 2): float(s @ s),
+        (0, 0, 0, 0, 0, 0): float((d**3).sum()),
+        (0, 0, 0, 0, 0, 1): float(d**2 @ s),
+        (0, 0, 0, 1, 0, 1): float(d @ q),
+        (0, 0, 0, 1, 0, 2): float(d @ s**2),
+        (0, 0, 0, 1, 1, 1): ends,
+        (0, 0, 0, 1, 1, 2): mixed,
+        (0, 1, 0, 1, 0, 1): sums.cubes,
+        (0, 1, 0, 1, 0, 2): float(q @ s),
+        (0, 1, 0, 2, 0, 3): float((s**3).sum()),
+        (0, 1, 0, 2, 1, 2): sums.triangles,
+        (0, 1, 0, 2, 1, 3): walks,
+    }
 
 
-def _sum(matrix: Floats, pattern: Blocks) -> float:
-    """Sum of a product of entries over all indices, one index for each block."""
-    letters = "abcdef"
-    edges = [letters[i] + letters[j] for i, j in zip(pattern[::2], pattern[1::2], strict=True)]
-    return float(np.einsum(",".join(edges) + "->", *[matrix] * len(edges), optimize="greedy"))
+@cache
+def _parts(pattern: Blocks) -> tuple[Blocks, ...]:
+    """The connected parts of a pattern, each under its smallest name."""
+    parts: list[tuple[set[int], list[int]]] = []
+    for edge in zip(pattern[::2], pattern[1::2], strict=True):
+        blocks, slots = set(edge), list(edge)
+        for part in [part for part in parts if part[0] & blocks]:
+            parts.remove(part)
+            blocks |= part[0]
+            slots += part[1]
+        parts.append((blocks, slots))
+    return tuple(_canonical(tuple(slots)) for _, slots in parts)
 
 
 @cache
