@@ -55,5 +55,5 @@ def test_an_interrupted_step_leaves_nothing(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="cannot be written: Not a directory. Name another"):
+    with pytest.raises(InputError, match=r"cannot be written: Not a directory\. Name another"):
         Steps(tmp_path / "file" / "steps").once("pair", {}, Counted())

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -57,7 +58,8 @@ class Steps:
             draft.write_text(json.dumps({"of": made_of, "is": result}), encoding="utf-8")
             draft.replace(path)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
             raise InputError(
                 f"{self.folder} cannot be written: {error.strerror}. Name another folder."
             ) from None
