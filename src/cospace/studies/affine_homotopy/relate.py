@@ -58,7 +58,7 @@ def text_interval(
     found = []
     for _ in range(samples):
         tables = [
-            each.largest(generator.integers(0, texts, size=texts, dtype=np.int64))[off]
+            each.largest(generator.integers(0, texts, size=(texts,), dtype=np.int64))[off]
             for each, texts in ((a, a.rows.shape[2]), (b, b.rows.shape[2]))
         ]
         x, y = (rankdata(t) if method == "spearman" else t for t in tables)
