@@ -6,12 +6,14 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.stats import pearson3
 
 from cospace.entries import Sums, cubed_trace
 from cospace.errors import UndefinedMeasureError
 from cospace.measures.relational import rsa_relation
 from cospace.stats.closed_form import (
     Invariants,
+    MomentTable,
     PermutationMoments,
     _patterns,
     permutation_moments,
@@ -135,3 +137,22 @@ def test_a_statistic_that_no_permutation_changes_has_p_1():
 
 def test_far_tails_claim_no_more_than_three_moments_can():
     assert PermutationMoments(0.0, 1.0, 0.1).p(50.0) == 1e-6
+
+
+def test_a_table_of_moments_holds_those_of_every_pair():
+    rng = np.random.default_rng(5)
+    made = [Invariants.of(symmetric(rng, 20, kind)) for kind in ("any", "gram", "hollow")]
+    table = MomentTable.of(made)
+    for i, a in enumerate(made):
+        for j, b in enumerate(made):
+            alone, found = permutation_moments(a, b), table.at(i, j)
+            assert found.mean == pytest.approx(alone.mean, rel=1e-12, abs=1e-12)
+            assert found.sd == pytest.approx(alone.sd, rel=1e-12)
+            assert found.skewness == pytest.approx(alone.skewness, rel=1e-9)
+
+
+@pytest.mark.parametrize("skewness", [-2.0, -0.3, -1e-4, -1e-6, 0.0, 1e-7, 2e-5, 0.01, 0.4, 3.0])
+@pytest.mark.parametrize("z", [-3.0, -0.5, 0.0, 1.0, 2.5, 4.0])
+def test_the_tail_is_that_of_the_pearson_type_iii_distribution(z, skewness):
+    found = PermutationMoments(2.0, 0.5, skewness).p(2.0 + 0.5 * z)
+    assert found == pytest.approx(max(pearson3.sf(z, skewness), 1e-6), rel=1e-4)

@@ -12,22 +12,25 @@ a short bilinear form.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations as arrangements
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import pearson3
+from scipy.special import gammainc, gammaincc, ndtr
 
 from cospace.entries import Sums
 from cospace.errors import UndefinedMeasureError
 
-__all__ = ["Invariants", "PermutationMoments", "permutation_moments"]
+__all__ = ["Invariants", "MomentTable", "PermutationMoments", "permutation_moments"]
 
 LEAST_P = 1e-6
 """Least p-value that a tail with three moments may claim."""
+
+_NORMAL = 1e-5
+"""Skewness below which the tail is that of the normal distribution, to 1e-5 of itself."""
 
 Floats = npt.NDArray[np.float64]
 Blocks = tuple[int, ...]
@@ -41,21 +44,17 @@ class PermutationMoments:
     """Mean."""
     sd: float
     """Standard deviation."""
-    skewness: float | None
-    """Third standardised moment; None where the sums for it were not made."""
+    skewness: float
+    """Third standardised moment."""
 
-    def p(self, value: float) -> float | None:
+    def p(self, value: float) -> float:
         """Upper tail at ``value`` of the Pearson type III distribution with these moments.
 
-        Never below 1e-6: three moments say nothing about how much smaller it is. None without
-        the skewness.
+        Never below 1e-6: three moments say nothing about how much smaller it is.
         """
-        if self.skewness is None:
-            return None
         if self.sd == 0.0:
             return 1.0
-        tail = pearson3.sf((value - self.mean) / self.sd, self.skewness)
-        return max(float(tail), LEAST_P)
+        return max(_tail((value - self.mean) / self.sd, self.skewness), LEAST_P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +72,8 @@ class Invariants:
     """Mean entry off the diagonal and on it."""
     second: Floats
     """Index sums of second order over the rest, one for each pattern."""
-    third: Floats | None = None
-    """Index sums of third order; None where they were not made."""
+    third: Floats
+    """Index sums of third order."""
 
     @classmethod
     def of(cls, matrix: Floats) -> Invariants:
@@ -128,16 +127,52 @@ def permutation_moments(a: Invariants, b: Invariants) -> PermutationMoments:
     >>> round(moments.mean, 12) == round(1 / 6, 12), round(moments.sd**2, 12) == round(5 / 36, 12)
     (True, True)
     """
-    n = a.n
-    mean = n * (n - 1) * a.means[0] * b.means[0] + n * a.means[1] * b.means[1]
-    sd = math.sqrt(max(_moment(2, n, a.second, b.second), 0.0))
-    if a.third is None or b.third is None:
-        return PermutationMoments(mean, sd, None)
-    return PermutationMoments(mean, sd, _moment(3, n, a.third, b.third) / sd**3 if sd > 0 else 0.0)
+    return MomentTable.of([a, b]).at(0, 1)
 
 
-def _moment(order: int, n: int, a: Floats, b: Floats) -> float:
-    return float(_distinct(order, a) @ (_weights(order, n) * _distinct(order, b)))
+@dataclass(frozen=True, eq=False)
+class MomentTable:
+    """Moments over all permutations for every pair of relations, at the cost of two products."""
+
+    mean: Floats
+    """Means, shape (relations, relations)."""
+    sd: Floats
+    """Standard deviations."""
+    skewness: Floats
+    """Third standardised moments; 0 where no permutation changes anything."""
+
+    @classmethod
+    def of(cls, relations: Sequence[Invariants]) -> MomentTable:
+        """Moments of every pair, as ``permutation_moments`` gives them."""
+        n = relations[0].n
+        off, on = np.array([made.means for made in relations]).T
+        mean = n * (n - 1) * np.outer(off, off) + n * np.outer(on, on)
+        second = np.array([made.second for made in relations])
+        sd = np.sqrt(np.clip(_moment(2, n, second, second), 0.0, None))
+        sums = np.array([made.third for made in relations])
+        third = _moment(3, n, sums, sums)
+        cube = sd**3
+        return cls(mean, sd, np.divide(third, cube, out=np.zeros_like(sd), where=cube > 0))
+
+    def at(self, i: int, j: int) -> PermutationMoments:
+        """Moments of one pair."""
+        found = (table[i, j] for table in (self.mean, self.sd, self.skewness))
+        return PermutationMoments(*map(float, found))
+
+
+def _tail(z: float, skewness: float) -> float:
+    """Upper tail of the Pearson type III distribution of mean 0, variance 1 and that skewness."""
+    if abs(skewness) < _NORMAL:
+        return float(ndtr(-z))
+    shape = 4.0 / skewness**2  # of a gamma distribution, turned round for a negative skewness
+    at = max(shape + 2.0 * z / skewness, 0.0)
+    return float((gammaincc if skewness > 0 else gammainc)(shape, at))
+
+
+def _moment(order: int, n: int, a: Floats, b: Floats) -> Floats:
+    """Moments of every pair of rows of index sums."""
+    mobius = _mobius(order)
+    return np.asarray((a @ mobius.T * _weights(order, n)) @ (b @ mobius.T).T)
 
 
 def _connected(sums: Sums) -> dict[Blocks, float]:
@@ -203,10 +238,6 @@ def _mobius(order: int) -> Floats:
                 (-1) ** (size - 1) * math.factorial(size - 1) for size in sizes
             )
     return matrix
-
-
-def _distinct(order: int, sums: Floats) -> Floats:
-    return np.asarray(_mobius(order) @ sums)
 
 
 @cache
