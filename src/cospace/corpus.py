@@ -18,7 +18,10 @@ from cospace.errors import InputError, UnknownNameError
 __all__ = ["PACKAGED", "Corpus"]
 
 PACKAGED: Mapping[str, str] = MappingProxyType(
-    {"plain": "480 everyday English sentences in 24 groups, topic x sentence form"}
+    {
+        "plain": "480 everyday English sentences in 24 groups, topic x sentence form",
+        "sentiment": "880 opinions in 10 domains, positive or negative, mostly by implication",
+    }
 )
 """Name -> one-line description of each probe set that comes with the library."""
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cospace.corpus import Corpus
+from cospace.corpus import PACKAGED, Corpus
 from cospace.errors import InputError, UnknownNameError
 
 RECORDS = [
@@ -310,8 +310,8 @@ def test_what_is_neither_a_file_nor_a_packaged_corpus(tmp_path):
     with pytest.raises(InputError) as caught:
         Corpus.read("plane")
     assert str(caught.value) == (
-        "'plane' is neither a file nor a packaged corpus (plain): give the path of a file of texts "
-        "(.jsonl, .ndjson, .csv, .tsv, .parquet, .txt)."
+        f"'plane' is neither a file nor a packaged corpus ({', '.join(PACKAGED)}): give the path "
+        "of a file of texts (.jsonl, .ndjson, .csv, .tsv, .parquet, .txt)."
     )
     with pytest.raises(InputError, match=r"is a folder, expected a file of texts \(\.jsonl, "):
         Corpus.read(tmp_path)
