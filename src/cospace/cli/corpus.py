@@ -154,15 +154,15 @@ def _facts(texts: Corpus, text: RealText | None) -> dict[str, Any]:
 
 
 def _show(texts: Corpus, facts: dict[str, Any], head: int) -> None:
-    groups = f", {facts['groups']} groups" if facts["groups"] else ""
+    count = facts["groups"]
+    groups = f", {count} group{'s' * (count > 1)}" if count else ""
     write([f"{facts['name']}: {facts['texts']:,} texts, {facts['words']:,} words{groups}"])
     if "sha256" in facts:
-        version = f" {facts['version']}" if facts["version"] else ""
-        package = facts["package"] or "the given folder, version"
+        package = " ".join(facts[each] for each in ("package", "version") if facts[each])
         left_out = ", ".join(
             f"{facts[why]:,} {why}" for why in ("short", "repeated", "unclear") if facts[why]
         )
-        write(wrapped(f"from {package}{version}: {facts['folder']}", indent="    "))
+        write(wrapped(f"from {facts['folder']}{package and f' ({package})'}", indent="    "))
         write(wrapped(f"{facts['licence']}; SHA-256 {facts['sha256']}", indent="    "))
         write(wrapped(f"{facts['found']:,} found; left out: {left_out or 'none'}", indent="    "))
     for i in range(min(head, len(texts))):
