@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cospace import errors, measures
+    from cospace import errors, measures, probes
     from cospace.comparison import Cell, Comparison, compare
     from cospace.corpus import Corpus
     from cospace.drift import Drift, measure_drift
@@ -54,7 +54,7 @@ _HOME = {
     "read_spaces": "spacefile",
     "write_report": "report",
 }
-_MODULES = ("errors", "measures")
+_MODULES = ("errors", "measures", "probes")
 
 __all__ = [
     "Cell",
@@ -81,6 +81,7 @@ __all__ = [
     "measures",
     "open_store",
     "packaged_models",
+    "probes",
     "read_spaces",
     "write_report",
 ]
