@@ -101,3 +101,46 @@ def test_texts_are_saved_and_read_back(cli, wordnet, tmp_path):
 )
 def test_mistakes_are_one_line(cli, words, message):
     assert message in cli("corpus", *words).mistake
+
+
+def test_a_named_text_is_read_by_models(cli, model_folders, wordnet, monkeypatch, tmp_path):
+    """Words unknown to the model are its business; here only ids and counts matter."""
+    monkeypatch.setattr("cospace.corpora.keeping.ROOT", tmp_path)
+    (tmp_path / "usr/share").mkdir(parents=True)
+    wordnet.rename(tmp_path / "usr/share/wordnet")
+    words = ("extract", model_folders[0], "--texts", "wordnet-definitions", "--store", "s")
+    found = cli(*words, "--limit", 2, "--sites", "embed")
+    assert found.code == 0, found.err
+    assert "first: 2 texts at 1 site" in found.err
+    from cospace.store import open_store
+
+    expected = read("wordnet-definitions", folder=tmp_path / "usr/share/wordnet", limit=2)
+    assert open_store("s").spaces()[0].ids == expected.ids
+
+
+def test_a_limit_takes_some_of_the_texts_of_a_file(cli, model_folders, texts, tmp_path):
+    words = ("compare", *model_folders, "--texts", texts(), "--store", "s", "--limit", 20)
+    found = cli(*words, "--sites", "embed", "--measures", "linear_cka")
+    assert found.code == 0, found.err
+    assert "20 rows" in found.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--texts", "wordnt-examples"), "real text. Did you mean 'wordnet-examples'"),
+        (("--texts", "plain", "--limit", 0), "--limit"),
+        (("--limit", 481), "481 texts were asked for, and 'plain' has 480: ask for 1 to 480."),
+        (
+            ("--texts", "wordnet-examples", "--column", "text=a"),
+            "'wordnet-examples' is no file with columns, and its text was named",
+        ),
+    ],
+)
+def test_mistakes_of_texts_are_told_before_a_model_is_read(cli, words, message):
+    assert message in cli("extract", "minilm", "--store", "s", *words).mistake
+
+
+def test_a_limit_is_for_models(cli, arrays):
+    found = cli("compare", *arrays(), "--limit", 5)
+    assert found.mistake == "--limit is for models, and this is array files: leave it out."

@@ -24,6 +24,7 @@ from cospace.cli.inputs import (
     Dtype,
     Folder,
     Inputs,
+    Limit,
     NoSink,
     Poolings,
     Reading,
@@ -122,6 +123,7 @@ def compare(
         bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)
     ] = False,
     texts: Texts = "plain",
+    limit: Limit = None,
     columns: Columns = None,
     sites: Sites = "all",
     pooling: Poolings = "mean",
@@ -147,6 +149,7 @@ def compare(
         references,
         Reading(
             texts=texts,
+            limit=limit,
             columns=columns or (),
             sites=sites,
             pooling=pooling,

@@ -15,6 +15,7 @@ from cospace.cli.inputs import (
     Columns,
     Device,
     Dtype,
+    Limit,
     NoSink,
     Poolings,
     Reading,
@@ -44,6 +45,7 @@ def extract(
         typer.Option("--store", metavar="FOLDER", help="Folder of activations; made if missing."),
     ],
     texts: Texts = "plain",
+    limit: Limit = None,
     columns: Columns = None,
     sites: Sites = "all",
     pooling: Poolings = "mean",
@@ -61,6 +63,7 @@ def extract(
         models,
         Reading(
             texts=texts,
+            limit=limit,
             columns=columns or (),
             sites=sites,
             pooling=pooling,

@@ -26,6 +26,7 @@ READING = "How models are read"
 COLUMNS = ("text", "id", "group", "label", "pair")
 OF_MODELS = (
     "texts",
+    "limit",
     "columns",
     "sites",
     "pooling",
@@ -51,8 +52,12 @@ Texts = Annotated[
     _option(
         "--texts",
         metavar="FILE",
-        help="JSONL, CSV, Parquet or plain lines; or 'plain', the packaged sentences.",
+        help="JSONL, CSV, Parquet or plain lines; or a name that 'cospace corpus' lists.",
     ),
+]
+Limit = Annotated[
+    int | None,
+    _option("--limit", metavar="N", least=1, help="Read a random subset of N texts."),
 ]
 Columns = Annotated[
     list[str] | None,
@@ -115,6 +120,8 @@ class Reading:
 
     texts: str = "plain"
     """A corpus."""
+    limit: int | None = None
+    """How many of the texts are read; None for all."""
     columns: Sequence[str] = ()
     """``kind=name`` of columns that are called otherwise."""
     sites: str = "all"
@@ -360,7 +367,7 @@ def check_neighbours(k: int, n: int) -> None:
 
 
 def _corpus(how: Reading) -> Corpus:
-    from cospace.corpus import Corpus
+    from cospace.corpora import open_corpus
 
     columns = {}
     for word in how.columns:
@@ -371,7 +378,7 @@ def _corpus(how: Reading) -> Corpus:
             raise UnknownNameError.among(kind, COLUMNS, "kind of column")
         columns[kind] = name
     try:
-        corpus = Corpus.read(how.texts, **columns)
+        corpus = open_corpus(how.texts, limit=how.limit, **columns)
     except InputError as error:
         if " no column " in str(error) or " has no 'text'" in str(error):
             raise InputError(f"{error} On the command line: --column text=NAME.") from None
