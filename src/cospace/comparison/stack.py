@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from cospace._threads import each
+from cospace.comparison.planes import Planes
 from cospace.comparison.undefined import UNDEFINED, why
 from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
@@ -30,6 +30,8 @@ Tick = Callable[[], None]
 
 _LINES = 1 << 12
 """Lines of a block whose product stays in a core's cache."""
+_AT_ONCE = 8
+"""Shuffles in one piece of work: few, so that an interrupt is heard soon."""
 _SPARSE = 0.1
 """Share of entries that are not zero below which a directed relation is kept sparse."""
 
@@ -47,7 +49,10 @@ class Stack(Protocol):
         ...
 
     def null(self, shuffles: Permutations, progress: Tick) -> Floats:
-        """Inner products with every target shuffled, shape (shuffles, spaces, spaces)."""
+        """Inner products with the later space of a pair shuffled, (shuffles, spaces, spaces).
+
+        The mirrored pair has the same numbers. A space against itself means nothing.
+        """
         ...
 
     def bootstrap(self, weights: Weights, progress: Tick) -> Floats | None:
@@ -125,10 +130,6 @@ class Triangle:
         place[rows, columns] = place[columns, rows] = np.arange(len(rows))
         return cls(rows * n + columns, place)
 
-    def entries(self, order: Order) -> Order:
-        """Where each entry of the permuted matrix stood before."""
-        return np.asarray(self.place.take(order, 0).take(order, 1).ravel().take(self.above))
-
     def products(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """w_i w_j of every entry, as a column."""
         return np.asarray(np.outer(weights, weights).ravel().take(self.above)[:, None])
@@ -160,45 +161,29 @@ class Dense:
         return total
 
     def null(self, shuffles: Permutations, progress: Tick) -> Floats:
-        """Inner products with every target shuffled; within 1e-6 of those in float64."""
-        count = self.columns.shape[1]
-        if not len(shuffles):
-            return np.empty((0, count, count))
-        single, level = self._varying()
-        entries_of: Callable[[Order], Order] = partial(Relation.entries, form=self.first.form)
-        if self.first.form == "triangle":
-            entries_of = Triangle.of(self.first.n).entries
+        """Inner products with the later space of a pair shuffled, within 1e-6 of those in float64.
 
-        def shuffled(order: Order) -> Floats:
-            entries = entries_of(order)
-            total = level.copy()
-            for start in range(0, len(entries), _LINES):
-                lines = slice(start, start + _LINES)
-                total += single[lines].T @ single.take(entries[lines], axis=0)
-            return total
-
-        return np.asarray(each(shuffled, shuffles.orders, progress))
-
-    def _varying(self) -> tuple[npt.NDArray[np.float32], Floats]:
-        """Columns less their level, in single precision, and the inner products of the levels.
-
-        Shuffles move diagonal entries among themselves and the others among themselves, so the
-        mean of each kind can be taken off, with the rounding that comes of summing it.
+        The mirrored pair has the same numbers; a space against itself is not computed: NaN. A
+        shuffle gathers the n^2 / 2 entries of every space but the first (n^2 where the relation is
+        directed) and multiplies them with the others'.
         """
-        n = self.first.n
-        at = np.arange(n)
-        diagonal = at * (n + 1)
-        if self.first.form == "triangle":
-            diagonal -= at * (at + 1) // 2
-        others = len(self.columns) - n
-        on = self.columns[diagonal].mean(axis=0)
-        off = (self.columns.sum(axis=0) - n * on) / others
-        single = np.empty(self.columns.shape, dtype=np.float32)
-        for start in range(0, len(single), _LINES):
-            lines = slice(start, start + _LINES)
-            single[lines] = self.columns[lines] - off
-        single[diagonal] = self.columns[diagonal] - on
-        return single, n * np.outer(on, on) + others * np.outer(off, off)
+        count = self.columns.shape[1]
+        draws = np.full((len(shuffles), count, count), np.nan)
+        if not len(shuffles) or count == 1:
+            return draws
+        planes = Planes.of(self.columns, self.first)
+        starts = range(0, len(shuffles), _AT_ONCE)
+        pieces = [shuffles.orders[start : start + _AT_ONCE] for start in starts]
+        sizes = iter([len(piece) for piece in pieces])
+
+        def told() -> None:
+            for _ in range(next(sizes)):
+                progress()
+
+        found = np.concatenate(each(planes.products, pieces, told))
+        upper, lower = np.triu_indices(count, 1)
+        draws[:, upper, lower] = draws[:, lower, upper] = found[:, upper, lower]
+        return draws
 
     def invariants(self) -> Sequence[Invariants] | None:
         """Index sums of each symmetric relation; None for directed ones, or fewer than 6 rows."""
