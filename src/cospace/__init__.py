@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cospace import errors, measures, probes
+    from cospace import corpora, errors, measures, probes
     from cospace.comparison import Cell, Comparison, compare
     from cospace.corpus import Corpus
     from cospace.drift import Drift, measure_drift
@@ -54,7 +54,7 @@ _HOME = {
     "read_spaces": "spacefile",
     "write_report": "report",
 }
-_MODULES = ("errors", "measures", "probes")
+_MODULES = ("corpora", "errors", "measures", "probes")
 
 __all__ = [
     "Cell",
@@ -74,6 +74,7 @@ __all__ = [
     "TokenPolicy",
     "align_rows",
     "compare",
+    "corpora",
     "errors",
     "extract",
     "load_model",
