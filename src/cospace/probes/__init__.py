@@ -7,6 +7,7 @@ from cospace.probes.fixed import FixedClassifier, fixed_classifier
 from cospace.probes.labels import Split
 from cospace.probes.probe import Probe, Scores, fit_probe
 from cospace.probes.search import Search, TraceStep
+from cospace.probes.tasks import Task, load_task
 from cospace.probes.worst import WorstCase, worst_case
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Scores",
     "Search",
     "Split",
+    "Task",
     "TraceStep",
     "WorstCase",
     "WorstRow",
@@ -25,5 +27,6 @@ __all__ = [
     "extrinsic_bound",
     "fit_probe",
     "fixed_classifier",
+    "load_task",
     "worst_case",
 ]
