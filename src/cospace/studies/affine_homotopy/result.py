@@ -122,15 +122,19 @@ class Extrinsic:
     accuracy_gap: float
     """Held-out accuracy of the target's probe less that of the imitation."""
     worst: float
-    """Lower bound of the largest difference over all classifiers within ``cap``."""
+    """The same for the classifier within ``cap`` that was found to be imitated worst; fitted rows."""
+    worst_certified: float
+    """What no imitation of that classifier can stay below: a proven lower bound of the worst case."""
     cap: float
-    """Largest operator norm of the linear part of a classifier."""
+    """Largest operator norm of the linear part of a classifier: that of the target's task probe."""
     distance: float
     """Affine distance on the rows of the fit, which the bound starts from."""
     norm: float
     """Operator norm of the linear part of the task probe."""
     bound: float
-    """norm / 2 x distance: ``fixed`` cannot be larger."""
+    """norm / 2 x distance: neither ``fixed`` nor ``worst`` can be larger."""
+    gulp: float
+    """GULP distance on the rows of the fit: the relative of the worst case in closed form."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,140 @@
+"""From a study file to spaces: every encoder on the unlabelled texts and on every task."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cospace.corpora import open_corpus
+from cospace.corpus import Corpus
+from cospace.errors import InputError
+from cospace.extraction import extract
+from cospace.models import hf
+from cospace.models.cache import cache_folder
+from cospace.probes.tasks import Task, load_task
+from cospace.space import Space
+from cospace.store import Store
+from cospace.studies.affine_homotopy.settings import AffineHomotopySettings
+from cospace.studies.settings import models_named
+
+__all__ = ["Read", "read_encoders"]
+
+_ROWS_A_COORDINATE = 6
+"""Of six rows a coordinate one is held out, and five are fitted."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """Everything that the study computes from."""
+
+    names: tuple[str, ...]
+    """Names of the encoders, in the order of the file."""
+    references: Mapping[str, str]
+    """Name -> what the file calls it."""
+    corpus: Corpus
+    """The unlabelled texts."""
+    tasks: tuple[Task, ...]
+    """The labelled tasks."""
+    store: Store
+    """Activations on the unlabelled texts."""
+    task_stores: Mapping[str, Store]
+    """Task -> activations on its texts."""
+    pooling: str
+    """How token vectors became rows."""
+
+    def space(self, encoder: str, depth: float, task: str | None = None) -> Space:
+        """Rows of an encoder at a relative depth, on the unlabelled texts or on those of a task."""
+        store = self.store if task is None else self.task_stores[task]
+        return store.space(encoder, depth, self.pooling)
+
+
+def read_encoders(
+    settings: AffineHomotopySettings,
+    *,
+    base: Path,
+    store: Path | None = None,
+    load_model: Callable[..., Any] = hf.load_model,
+) -> Read:
+    """Extract what is not in the store of activations yet.
+
+    Parameters
+    ----------
+    settings
+        The study.
+    base
+        Folder from which relative paths are seen, that of the study file.
+    store
+        Folder of activations; by default in the user's cache.
+    load_model
+        Loads one model.
+
+    Raises
+    ------
+    InputError
+        For fewer than 3 encoders, two of one name, or fewer texts than 6 for each coordinate of
+        the widest encoder.
+    """
+    references = models_named(settings.encoders, base)
+    if len(references) < 3:
+        raise InputError(
+            f"The study names {len(references)} encoders; 3 or more are needed to relate pairs of them."
+        )
+    folder = store or cache_folder() / "activations"
+    tasks = tuple(
+        load_task(str(base / ref) if (base / ref).is_file() else ref, rng=settings.seed)
+        for ref in settings.tasks
+    )
+    _once([task.name for task in tasks], "tasks")
+
+    def at(model: Any, corpus: Corpus, depths: tuple[float, ...]) -> Store:
+        return extract(model, corpus, sites=depths, pooling=settings.pooling, store=folder)
+
+    def loaded(reference: str) -> Any:
+        return load_model(
+            reference, dtype=settings.dtype, device=settings.device, accept=settings.accept
+        )
+
+    # Tasks first: they tell how wide the encoders are, hence how many texts the distance needs.
+    on_tasks: dict[str, list[Store]] = {task.name: [] for task in tasks}
+    widths: dict[str, int] = {}
+    for reference in references:
+        model = loaded(reference)
+        if model.facts.name in widths:
+            raise InputError(
+                f"Two encoders are called {model.facts.name!r}: give their folders different names."
+            )
+        widths[model.facts.name] = model.facts.width
+        for task in tasks:
+            on_tasks[task.name].append(at(model, task.corpus, settings.extrinsic_depths))
+    corpus = _texts(settings, base, max(widths.values()))
+    views = [at(loaded(reference), corpus, settings.depths) for reference in references]
+    return Read(
+        names=tuple(widths),
+        references=dict(zip(widths, references, strict=True)),
+        corpus=corpus,
+        tasks=tasks,
+        store=functools.reduce(Store.beside, views),
+        task_stores={name: functools.reduce(Store.beside, v) for name, v in on_tasks.items()},
+        pooling=settings.pooling,
+    )
+
+
+def _texts(settings: AffineHomotopySettings, base: Path, width: int) -> Corpus:
+    least = _ROWS_A_COORDINATE * width
+    rows = settings.rows or least
+    if rows < least:
+        raise InputError(
+            f"rows is {rows} and the widest encoder has {width} coordinates: {least} texts or more are "
+            "needed, five a coordinate to fit and one held out."
+        )
+    path = base / settings.texts
+    return open_corpus(path if path.is_file() else settings.texts, limit=rows, seed=settings.seed)
+
+
+def _once(names: list[str], what: str) -> None:
+    again = next((name for name in names if names.count(name) > 1), None)
+    if again is not None:
+        raise InputError(f"Two {what} are called {again!r}: name each once.")
