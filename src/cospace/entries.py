@@ -152,8 +152,9 @@ class Products:
         n = len(rows)
         mean = rows.mean(axis=0)
         single = np.empty((n, rows.shape[1] + 2), dtype=np.float32)
-        single[:, :-2], single[:, -1] = rows - mean, 1.0
-        m = (rows - mean) @ mean + margin
+        np.subtract(rows, mean, out=single[:, :-2], casting="same_kind")
+        single[:, -1] = 1.0
+        m = rows @ mean - float(mean @ mean) + margin
         level = float(mean @ mean) + 2 * float(m.mean())
         single[:, -2] = m - m.mean()
         # All that follows is exact for the rows as they were rounded, which cancel each other.
@@ -169,14 +170,13 @@ class Products:
         level, square, on = level - off, square - off, on - means[1]
         gap = on - square
 
-        def through(v: Floats) -> Floats:
-            free = float(m @ v) + level * v.sum()
-            return np.asarray(z @ (z.T @ v) + m * v.sum() + free + gap * v)
-
-        lines = through(np.ones(n))
-        found = through(on), through(lines)
-        walks = float(on @ found[0]), float(on @ found[1]), float(lines @ found[1])
         twice = z @ reach
+        lines = twice[:, 1] + n * m + (float(m.sum()) + n * level) + gap
+        starts = np.stack([on, lines], axis=1)
+        total = starts.sum(axis=0)
+        stops = z @ (z.T @ starts) + np.outer(m, total) + (m @ starts + level * total)
+        stops += gap[:, None] * starts
+        walks = float(on @ stops[:, 0]), float(on @ stops[:, 1]), float(lines @ stops[:, 1])
         form = np.array([[0.0, 1.0], [1.0, level]])
         turned = form @ inner
         margins = (

@@ -6,17 +6,23 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse.linalg
 
 from cospace._arrays import to_numpy
 from cospace.comparison.plan import model_of
 from cospace.comparison.result import MeasureFacts, SpaceFacts
-from cospace.linalg import centred, numerical_rank
+from cospace.linalg import RTOL, centred, numerical_rank
 from cospace.measures import Measure
 from cospace.space import Space
 
 __all__ = ["facts_of", "space_facts", "warnings_of"]
 
 _LEADING = 0.5
+_FEW = 128
+"""Width up to which the whole spectrum costs nothing."""
+_CERTAIN = 1e-3
+"""Least eigenvalue, of columns at unit length, that single precision is certain of."""
 _BIASED = (
     "linear_cka",
     "rbf_cka",
@@ -50,8 +56,7 @@ def facts_of(measure: Measure) -> MeasureFacts:
 
 def space_facts(space: Space) -> SpaceFacts:
     """Rank, leading direction, repeats, fingerprint and provenance of a space."""
-    s = _spectrum(to_numpy(centred(space.rows)))
-    variance = float(np.sum(s**2))
+    rank, leading = _extent(to_numpy(centred(space.rows)))
     facts = dict(space.facts)
     return SpaceFacts(
         name=space.name,
@@ -61,8 +66,8 @@ def space_facts(space: Space) -> SpaceFacts:
         pooling=facts.pop("pooling", None),
         n=space.n,
         width=space.width,
-        rank=numerical_rank(s),
-        leading_share=float(s[0] ** 2) / variance if variance else 0.0,
+        rank=rank,
+        leading_share=leading,
         duplicates=space.duplicates(),
         fingerprint=space.fingerprint,
         steps=space.steps,
@@ -70,13 +75,56 @@ def space_facts(space: Space) -> SpaceFacts:
     )
 
 
+def _extent(x: npt.NDArray[np.float64]) -> tuple[int, float]:
+    """Rank of centred rows, and the leading direction's share of the variance.
+
+    Where single precision proves that no direction is missing, it also gives the share, to 1e-5.
+    """
+    peak = float(np.abs(x).max())
+    x = x / peak if peak else x
+    leading = _leading_of_full(x)
+    if leading is not None:
+        return x.shape[1], leading
+    s = _spectrum(x)
+    variance = float(np.sum(s**2))
+    return numerical_rank(s), float(s[0] ** 2) / variance if variance else 0.0
+
+
+def _leading_of_full(x: npt.NDArray[np.float64]) -> float | None:
+    """Share of the leading direction where all singular values are above the rank tolerance.
+
+    With columns at unit length the Gram matrix of the columns is C, and that of the columns as they
+    are has no eigenvalue below the least of C times the least square of a length. Rounding of C is
+    far below ``_CERTAIN``; a Cholesky factor of C less that much says that its eigenvalues are
+    above. None where this proves nothing.
+    """
+    n, width = x.shape
+    if not _FEW < width < n:
+        return None
+    length = np.sqrt(np.einsum("ij,ij->j", x, x))
+    total = float(length @ length)
+    if not _CERTAIN * float(length.min()) ** 2 > RTOL**2 * total:
+        return None
+    unit = (x / length).astype(np.float32)
+    c = unit.T @ unit
+    c[np.diag_indices(width)] -= 2 * _CERTAIN
+    if scipy.linalg.lapack.spotrf(c)[1]:
+        return None
+    c[np.diag_indices(width)] += 2 * _CERTAIN
+    c *= np.outer(length, length / total).astype(np.float32)
+    start = np.sqrt(np.diagonal(c))
+    try:
+        found = scipy.sparse.linalg.eigsh(c, k=1, v0=start, return_eigenvectors=False)
+    except scipy.sparse.linalg.ArpackError:
+        return None
+    return float(found[0])
+
+
 def _spectrum(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Singular values, largest first, from the smaller of X X^T and X^T X.
 
     Squares hold singular values down to some 1e-7 of the largest, below the rank tolerance.
     """
-    peak = float(np.abs(x).max())
-    x = x / peak if peak else x
     values = np.linalg.eigvalsh(x @ x.T if x.shape[0] < x.shape[1] else x.T @ x)
     return np.asarray(np.sqrt(np.clip(values[::-1], 0.0, None)))
 
