@@ -411,7 +411,7 @@ def test_fitted_measures_run_at_matched_depths_and_others_everywhere():
     result = compare(some, ["linear_cka", "procrustes_similarity"], permutations=1)
     count = {m.name: sum(c.measure == m.name for c in result.cells) for m in result.measures}
     assert count == {"linear_cka": 18 * 17, "procrustes_similarity": 10}
-    every = compare(some, ["procrustes_similarity"], permutations=1, pairs="all")
+    every = compare(some, ["procrustes_similarity"], permutations=1, grid=True)
     assert len(every.cells) == 18 * 17
 
 
@@ -452,7 +452,6 @@ def test_groups_may_be_known_to_one_space_only():
     [
         ({"within": True}, r"^Shuffling within groups needs groups: give the texts a group column"),
         ({"permutations": -1}, r"^-1 permutations were asked for; 0 or more are expected\.$"),
-        ({"pairs": "some"}, r"^pairs is 'some'; 'auto' or 'all' is expected\.$"),
         ({"reduced": 0}, r"^reduced is 0; 1 or more principal components are expected\.$"),
         ({"reduced": -2}, r"^reduced is -2; 1 or more"),
         ({"rng": -1}, r"^The seed is -1; a whole number, 0 or more, is expected\.$"),
@@ -822,12 +821,12 @@ def test_warnings():
 def test_the_result_says_how_it_was_made():
     result = cospace.compare(spaces(), permutations=3, rng=5)
     assert {
-        k: result.settings[k] for k in ("permutations", "exact", "seed", "pairs", "reduced")
+        k: result.settings[k] for k in ("permutations", "exact", "seed", "grid", "reduced")
     } == {
         "permutations": 3,
         "exact": False,
         "seed": 5,
-        "pairs": "auto",
+        "grid": False,
         "reduced": None,
     }
     assert result.settings["rank_tolerance"] == 1e-6

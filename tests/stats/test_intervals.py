@@ -84,23 +84,26 @@ def test_bootstrap_intervals_cover():
 
 
 def test_groups_are_drawn_as_wholes():
-    groups = list("abcdefg") * 3 + ["h"]
+    groups = list("abcdefghijklmnopqrs") * 3 + ["t"]
     weights = group_weights(groups, 400, rng=np.random.default_rng(0))
     assert isinstance(weights, Weights)
-    assert weights.counts.shape == (400, 22)
-    by_group = {g: weights.counts[:, [i for i, at in enumerate(groups) if at == g]] for g in "abch"}
-    for counts in by_group.values():
+    assert weights.counts.shape == (400, 58)
+    for group in "abct":
+        mine = [i for i, at in enumerate(groups) if at == group]
+        counts = weights.counts[:, mine]
         assert (counts == counts[:, :1]).all()
         assert counts.mean() == pytest.approx(1.0, abs=0.15)
-    drawn = weights.counts[:, :7].sum(axis=1) + weights.counts[:, -1]
-    assert (drawn == 8).all()  # as many groups as there are
+        assert len(set(weights.groups[mine])) == 1
+    assert len(set(weights.groups)) == 20
+    drawn = weights.counts[:, :19].sum(axis=1) + weights.counts[:, -1]
+    assert (drawn == 20).all()  # as many groups as there are
     again = group_weights(groups, 400, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(weights.counts, again.counts)
 
 
 def test_groups_of_one_row_are_rows():
-    found = group_weights([f"{i:02}" for i in range(12)], 9, rng=np.random.default_rng(3))
-    expected = Weights.of(12, 9, rng=np.random.default_rng(3))
+    found = group_weights([f"{i:02}" for i in range(22)], 9, rng=np.random.default_rng(3))
+    expected = Weights.of(22, 9, rng=np.random.default_rng(3))
     np.testing.assert_array_equal(found.counts, expected.counts)
 
 
@@ -247,7 +250,7 @@ FOLDS = parts(*population(np.random.default_rng(11), 40), [20])
         (
             lambda: group_weights("aabbccdd", 10, rng=np.random.default_rng(0)),
             UndefinedMeasureError,
-            "4 groups have too few different samples for an interval: at least 5 are needed",
+            "4 groups are too few for an interval, .* at least 20 are needed",
         ),
         (
             lambda: group_weights("abcdef", -1, rng=np.random.default_rng(0)),

@@ -2,6 +2,14 @@
 
 from cospace.comparison.facts import facts_of
 from cospace.comparison.grid import compare
-from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
+from cospace.comparison.result import Cell, Comparison, MeasureFacts, ModelPair, SpaceFacts
 
-__all__ = ["Cell", "Comparison", "MeasureFacts", "SpaceFacts", "compare", "facts_of"]
+__all__ = [
+    "Cell",
+    "Comparison",
+    "MeasureFacts",
+    "ModelPair",
+    "SpaceFacts",
+    "compare",
+    "facts_of",
+]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from cospace.comparison.pairwise import Scored
 from cospace.comparison.plan import Pair, Plan
 from cospace.comparison.result import Cell, SpaceFacts
+from cospace.comparison.search import search_p
 from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
-from cospace.stats import Null, PermutationMoments, Permutations, effect, max_statistic
-from cospace.stats.permutation import TIE, TIE_SINGLE
+from cospace.stats import Permutations, effect
+from cospace.stats.ceiling import Ceiling
 
 __all__ = ["cells_of"]
 
@@ -24,10 +22,11 @@ def cells_of(
     facts: Sequence[SpaceFacts],
     shuffles: Permutations,
     note: str | None,
+    ceilings: Sequence[Ceiling | str] | None = None,
 ) -> Iterable[Cell]:
     """One cell a pair, in the order of ``rows``; with a ``note`` there is no p, and it says why."""
     measure = plan.measure
-    searched = {} if note is not None else _searched(plan, rows, facts, shuffles)
+    searched = {} if note is not None else search_p(plan, rows, facts, shuffles)
     for (i, j), row in rows.items():
         source, target = facts[i], facts[j]
         narrow = max(source.width, target.width)
@@ -40,6 +39,9 @@ def cells_of(
         elif row.value is not None and row.exact is not None:
             p = row.exact.p(row.value)
         level = row.exact or row.null
+        mean = None if level is None else level.mean
+        if row.value is not None and measure.chance is not None:
+            mean = measure.chance
         yield Cell(
             measure=measure.name,
             source=source.name,
@@ -50,15 +52,17 @@ def cells_of(
             width_target=min(target.width, narrow),
             rank_source=min(source.rank, narrow),
             rank_target=min(target.rank, narrow),
-            null_mean=None if level is None else level.mean,
+            null_mean=mean,
             null_sd=None if level is None else level.sd,
             null_exact=row.exact is not None,
-            effect=_effect(measure, row.value, level),
+            effect=_effect(measure, row.value, mean),
             draws=0 if row.null is None else len(row.null.draws),
             p=p,
             p_search=p_search,
             low=row.low,
             high=row.high,
+            interval=row.interval,
+            ceiling=None if row.value is None else _ceiling(ceilings, i, j),
             reduced=plan.reduced,
             held_out=measure.held_out,
             reason=row.reason,
@@ -66,37 +70,17 @@ def cells_of(
         )
 
 
-def _effect(
-    measure: Measure, value: float | None, level: Null | PermutationMoments | None
-) -> float | None:
-    if value is None or level is None:
+def _ceiling(ceilings: Sequence[Ceiling | str] | None, i: int, j: int) -> float | None:
+    if ceilings is None:
+        return None
+    a, b = ceilings[i], ceilings[j]
+    return None if isinstance(a, str) or isinstance(b, str) else a.of_pair(b)
+
+
+def _effect(measure: Measure, value: float | None, chance: float | None) -> float | None:
+    if value is None or chance is None:
         return None
     try:
-        return effect(value, level.mean, measure.identical)
+        return effect(value, chance, measure.identical)
     except UndefinedMeasureError:
         return None
-
-
-def _searched(
-    plan: Plan,
-    rows: Mapping[Pair, Scored],
-    facts: Sequence[SpaceFacts],
-    shuffles: Permutations,
-) -> dict[Pair, float]:
-    """p of every pair against the most surprising of all pairs of the same two models."""
-    searches: dict[tuple[str, str], dict[Pair, tuple[float, npt.NDArray[np.float64]]]] = {}
-    for (i, j), row in rows.items():
-        if row.value is not None and row.null is not None:
-            models = facts[i].model, facts[j].model
-            searches.setdefault(models, {})[i, j] = row.value, row.null.draws
-    found: dict[Pair, float] = {}
-    for pairs in searches.values():
-        p = max_statistic(
-            [value for value, _ in pairs.values()],
-            np.stack([draws for _, draws in pairs.values()], axis=1),
-            plan.measure.kind,
-            exact=shuffles.exact,
-            tie=TIE_SINGLE if plan.stacked else TIE,
-        )
-        found |= dict(zip(pairs, p.tolist(), strict=True))
-    return found

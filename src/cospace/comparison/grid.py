@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from cospace._threads import each
+from cospace.comparison.asked import (
+    check_options,
+    check_parts,
+    groups_of,
+    measures_of,
+    named_spaces,
+)
+from cospace.comparison.ceilings import ceilings_of, has_ceiling
 from cospace.comparison.cells import cells_of
 from cospace.comparison.facts import facts_of, space_facts, warnings_of
-from cospace.comparison.pairwise import Pairwise, Scored, steps
+from cospace.comparison.folds import ROWS, jackknifed
+from cospace.comparison.pairwise import Pairwise, Scored
+from cospace.comparison.parts import Part, Progress, Ticker
 from cospace.comparison.plan import Pair, Plan, plan_measure
-from cospace.comparison.result import Cell, Comparison
+from cospace.comparison.result import Cell, Comparison, Interval
+from cospace.comparison.search import Correction, model_pairs, out_of_reach
 from cospace.comparison.stack import Stack, stack
 from cospace.comparison.stream import stream
 from cospace.comparison.undefined import number
-from cospace.errors import InputError, UndefinedMeasureError
+from cospace.errors import UndefinedMeasureError
 from cospace.linalg import RTOL
-from cospace.measures import CATALOGUE, DEFAULT, Measure, find
+from cospace.measures import Measure
 from cospace.space import Space, matched
 from cospace.stats import Null, Permutations, Weights, permutation_moments
+from cospace.stats.ceiling import Ceiling
+from cospace.stats.intervals import group_weights
 
 __all__ = ["compare"]
 
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, steps done, and steps in all."""
-
-_SHUFFLES = 20
 _SAMPLES = 200
 _COMPONENTS = 50
 _STREAMED = (
@@ -44,10 +52,15 @@ def compare(
     measures: Sequence[str | Measure] | str | Measure | None = None,
     *,
     permutations: int = 199,
-    pairs: Literal["auto", "all"] = "auto",
+    correct: Correction = "max",
+    grid: bool = False,
     reduced: int | None = None,
     within: bool = False,
     permute_fits: bool = False,
+    intervals: Interval = "rows",
+    ceiling: bool = False,
+    beyond: Sequence[str] = (),
+    texts: Mapping[str, str] | None = None,
     rng: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -59,7 +72,8 @@ def compare(
         Two or more spaces over the same texts, or a dictionary name -> array of shape (n, d).
         Rows are matched by id; bare arrays by position, and the result says so.
     measures
-        Names of the catalogue or measures of your own, which are called from several threads. By
+        Names of the catalogue or measures of your own, which are called from several threads;
+        ``within_group_rsa`` and ``within_group_knn`` where the spaces have groups. By
         default: linear and debiased CKA, RSA (Spearman), mutual neighbours, Procrustes and
         held-out R2 at full width, and the CCA family on min(50, n / 10) leading principal
         components.
@@ -69,10 +83,14 @@ def compare(
         inner products of symmetric relations (CKA, RSA) have the mean and spread over all
         permutations in closed form; with 0 shuffles these and their p remain, by the Pearson type
         III tail, and there is nothing else beside the values.
-    pairs
-        ``auto``: where a model has several sites, measures that decompose every pair run between
-        models at matched relative depths (0, 0.25, 0.5, 0.75, 1), all others on all pairs.
-        ``all``: all measures on all pairs.
+    correct
+        ``max``: p of every cell corrected for the search over the sites of its two models, by the
+        maximum statistic. ``holm`` and ``bh`` besides correct what that says of two models over
+        the pairs of models, for each measure by itself: see ``Comparison.pairs``.
+    grid
+        Every measure on every pair of spaces. Otherwise, where a model has several sites, measures
+        that decompose every pair run between models at matched relative depths (0, 0.25, 0.5,
+        0.75, 1), all others on all pairs.
     reduced
         Compare this many leading principal components of every space, for all measures; a
         narrower space keeps what it has.
@@ -80,6 +98,18 @@ def compare(
         Shuffle inside the spaces' groups only.
     permute_fits
         Run all ``permutations`` for measures that decompose or fit every pair too.
+    intervals
+        Of 95 %, for debiased CKA and RSA. ``rows``: bootstrap over rows. ``groups``: over whole
+        groups, for texts that are alike inside a group. ``folds``: over rows, and a jackknife over
+        20 folds for linear CKA, in-sample R2 and R2 of CCA, where there are at least 4 rows for
+        each direction of the two spaces.
+    ceiling
+        Put the noise ceiling by split halves of the coordinates beside similarities that are 0 by
+        chance.
+    beyond
+        Add RSA beyond ``length``, ``words`` or ``group`` of the texts, or several of them at once.
+    texts
+        Id -> text, for ``beyond``.
     rng
         Seed; the same seed gives the same result.
     progress
@@ -94,12 +124,12 @@ def compare(
     Raises
     ------
     InputError
-        For fewer than two spaces, repeated names, an option out of its range, or ``within``
-        without groups.
+        For fewer than two spaces, repeated names, an option out of its range or without a part in
+        any of the measures, and for groups or texts that are needed and not there.
     RowMismatchError
-        For rows that are not the same texts.
+        For rows that are not the same texts, or not those of ``texts``.
     UnknownNameError
-        For a measure that is not in the catalogue.
+        For a measure that is not in the catalogue, or another word where few are known.
     UndefinedMeasureError
         When a measure that was asked for by name has no value for any pair, or needs more memory
         than is free.
@@ -112,200 +142,146 @@ def compare(
     >>> round(result.value("linear_cka", source="a", target="b"), 12)
     1.0
     """
-    if isinstance(measures, np.ndarray):
-        raise InputError("Arrays need names: compare({'a': x, 'b': y}).")
-    aligned = matched(_spaces(spaces))
+    check_options(correct, intervals, reduced, rng)
+    aligned = matched(named_spaces(spaces))
     found = list(aligned.spaces)
-    chosen = _measures(measures)
-    _check_options(pairs, reduced, rng)
+    chosen = measures_of(measures, found, beyond, texts)
+    check_parts(chosen, intervals, ceiling=ceiling, reduced=reduced)
     n = found[0].n
     generator = np.random.default_rng(rng)
-    groups = _groups(found) if within else None
+    groups = groups_of(found, "Shuffling within groups") if within else None
     shuffles = Permutations.of(n, permutations, rng=generator, groups=groups)
-    few = replace(shuffles, orders=shuffles.orders[:_SHUFFLES], exact=False)
-    weights = Weights.of(n, _SAMPLES if permutations else 0, rng=generator)
-    plans = []
+    samples = _SAMPLES if permutations or intervals != "rows" else 0
+    if intervals == "groups":
+        owners = groups_of(found, "Drawing groups again")
+        weights = group_weights(owners, samples, rng=generator)
+    else:
+        weights = Weights.of(n, samples, rng=generator)
+    drawn: dict[tuple[str, ...] | None, Permutations] = {groups: shuffles}
+    for own in dict.fromkeys(m.groups for m in chosen if m.groups not in (None, groups)):
+        drawn[own] = Permutations.of(n, permutations, rng=generator, groups=own)
+    parts = []
     for m in chosen:
         by_default = measures is None and m.reduce and reduced is None
         width = min(_COMPONENTS, n // 10) if by_default else reduced
         plan = plan_measure(
             m,
             found,
-            pairs=pairs,
+            pairs="all" if grid else "auto",
             reduced=width or None,
             draws=len(shuffles),
             samples=len(weights),
         )
         if width == 0:
             plan = replace(plan, refused=_TOO_FEW.format(n=n))
-        plans.append(plan)
-    fits = {
-        p.measure.name: p.measure.decomposes and not permute_fits and not shuffles.exact
-        for p in plans
-    }
-    ticker = _Ticker(
-        progress,
-        len(found),
-        {
-            p.measure.name: len(found) + len(shuffles) + len(weights)
-            if p.stacked
-            else 1 + steps(p.measure, len(p.pairs), len(few if fits[p.measure.name] else shuffles))
-            for p in plans
-        },
-    )
+        inside = m.groups or groups
+        parts.append(
+            Part(
+                plan,
+                drawn[inside],
+                few=m.decomposes and not permute_fits and not drawn[inside].exact,
+                free=inside is None and not drawn[inside].exact,
+                jackknife=intervals == "folds" and m.folds is not None,
+                ceiling=ceiling and has_ceiling(m),
+            )
+        )
+    ticker = Ticker(progress, len(found), [part.steps(len(found), len(weights)) for part in parts])
     facts = each(space_facts, found, ticker)
     tables: dict[int | None, Pairwise] = {}
     cells: list[Cell] = []
-    for at, plan in enumerate(plans):
-        ticker.begin(plan)
+    told: list[str] = []
+    for at, part in enumerate(parts):
+        plan = part.plan
+        ticker.begin(plan.measure.title)
         table = tables.setdefault(plan.reduced, Pairwise(found, plan.reduced))
-        drawn = few if fits[plan.measure.name] else shuffles
         try:
-            rows = _scores(plan, table, drawn, weights, ticker, free=not (within or shuffles.exact))
+            rows = _scores(part, table, weights, ticker, by=intervals)
         except UndefinedMeasureError as error:
             rows = {pair: Scored(None, reason=str(error)) for pair in plan.pairs}
+        if part.jackknife:
+            rows = jackknifed(plan.measure, table, rows, np.random.default_rng([rng, 1]), ticker)
+            told += _without(rows, plan.measure)
+        ceilings = ceilings_of(plan.measure, found, rng, ticker) if part.ceiling else None
+        told += _bare(ceilings or (), plan.measure)
         ticker.end()
         if measures is not None and all(row.value is None for row in rows.values()):
             reason = next(iter(rows.values())).reason
             raise UndefinedMeasureError(f"{plan.measure.name} of {_names(found, plan)}: {reason}")
-        note = None
-        if fits[plan.measure.name] and len(shuffles):
-            note = f"every shuffle would need its own fit or decomposition: mean of {len(few)} shuffles only"
-        cells += cells_of(plan, rows, facts, shuffles, note)
-        if all(later.measure.summarise != plan.measure.summarise for later in plans[at + 1 :]):
+        cells += cells_of(plan, rows, facts, part.shuffles, part.note, ceilings)
+        if all(later.plan.measure.summarise != plan.measure.summarise for later in parts[at + 1 :]):
             for table in tables.values():
                 table.forget(plan.measure)
+    claims = tuple(facts_of(m) for m in chosen)
+    pairs = model_pairs(cells, claims, facts, correct)
+    for some in drawn.values():
+        names = [part.plan.measure.name for part in parts if part.shuffles is some]
+        line = out_of_reach([p for p in pairs if p.measure in names], some, n, correct)
+        told += [line] if line is not None and line not in told else []
     return Comparison(
         spaces=tuple(facts),
-        measures=tuple(facts_of(m) for m in chosen),
+        measures=claims,
         cells=tuple(cells),
         settings={
             "permutations": len(shuffles),
             "exact": shuffles.exact,
             "within_groups": within,
             "permute_fits": permute_fits,
+            "correct": correct,
+            "intervals": intervals,
+            "bootstrap_samples": len(weights),
+            "ceiling": ceiling,
+            "beyond": list(beyond),
             "seed": rng,
             "rank_tolerance": RTOL,
-            "pairs": pairs,
+            "grid": grid,
             "reduced": reduced,
             "matched_by": aligned.by,
-            "bootstrap_samples": len(weights),
-            "routes": {p.measure.name: _route(p) for p in plans},
+            "routes": {part.plan.measure.name: _route(part.plan) for part in parts},
         },
-        warnings=tuple(warnings_of(facts, aligned.by, [facts_of(m) for m in chosen])),
+        pairs=pairs,
+        warnings=(*warnings_of(facts, aligned.by, claims), *told),
         provenance={
             "versions": {p: importlib.metadata.version(p) for p in ("cospace", "numpy", "scipy")}
         },
     )
 
 
-def _spaces(spaces: Sequence[Space] | Mapping[str, npt.ArrayLike]) -> list[Space]:
-    if isinstance(spaces, Mapping):
-        found = [Space(rows, name=name) for name, rows in spaces.items()]
-    else:
-        found = list(spaces)
-        bare = next((s for s in found if not isinstance(s, Space)), None)
-        if bare is not None:
-            raise InputError(
-                f"Arrays need names: compare({{'a': x, 'b': y}}), or Spaces; a {type(bare).__name__} was given."
-            )
-    if len(found) < 2:
-        raise InputError(
-            f"{len(found)} {'space was' if found else 'spaces were'} given; a comparison needs at least 2."
+def _without(rows: Mapping[Pair, Scored], measure: Measure) -> Iterator[str]:
+    """Tell of pairs that have no interval over folds."""
+    valued = [row for row in rows.values() if row.value is not None]
+    bare = sum(row.low is None for row in valued)
+    if bare:
+        yield (
+            f"No interval over folds for {measure.title} in {bare} of {len(valued)} cells: fewer than {ROWS} rows "
+            "for each direction of the two spaces. Compare more rows, or fewer principal components "
+            "(reduced=, on the command line --reduced)."
         )
-    names = [space.name for space in found]
-    again = next((name for name in names if names.count(name) > 1), None)
-    if again is not None:
-        raise InputError(f"Two spaces are called {again!r}: give each its own name.")
-    return found
 
 
-def _measures(measures: Sequence[str | Measure] | str | Measure | None) -> list[Measure]:
-    if measures is None:
-        measures = DEFAULT
-    elif isinstance(measures, str | Measure):
-        measures = [measures]
-    chosen = [find(m, CATALOGUE) if isinstance(m, str) else m for m in measures]
-    if not chosen:
-        raise InputError("No measure was named: name at least one, or leave measures= out.")
-    names = [m.name for m in chosen]
-    again = next((name for name in names if names.count(name) > 1), None)
-    if again is not None:
-        raise InputError(f"The measure {again!r} is named twice: name each once.")
-    return chosen
-
-
-def _check_options(pairs: str, reduced: int | None, rng: int) -> None:
-    if pairs not in ("auto", "all"):
-        raise InputError(f"pairs is {pairs!r}; 'auto' or 'all' is expected.")
-    if reduced is not None and reduced < 1:
-        raise InputError(f"reduced is {reduced}; 1 or more principal components are expected.")
-    if not isinstance(rng, int | np.integer) or rng < 0:
-        raise InputError(f"The seed is {rng!r}; a whole number, 0 or more, is expected.")
-
-
-def _groups(spaces: Sequence[Space]) -> tuple[str, ...]:
-    grouped = [space for space in spaces if space.groups is not None]
-    if not grouped:
-        raise InputError("Shuffling within groups needs groups: give the texts a group column.")
-    first, groups = grouped[0], grouped[0].groups or ()
-    for space in grouped:
-        if space.groups != groups:
-            raise InputError(
-                f"{first.name} and {space.name} put the same texts into different groups: give both the same."
-            )
-    return groups
-
-
-class _Ticker:
-    """Counts steps for ``progress``."""
-
-    def __init__(self, progress: Progress | None, spaces: int, steps: Mapping[str, int]) -> None:
-        self.progress = progress
-        self.steps = steps
-        self.what = "ranks of the spaces"
-        self.done = 0
-        self.until = spaces
-        self.total = spaces + sum(steps.values())
-
-    def begin(self, plan: Plan) -> None:
-        self.what = plan.measure.title
-        self.until = self.done + self.steps[plan.measure.name]
-
-    def end(self) -> None:
-        """Count the steps that the measure did not need."""
-        if self.done < self.until:
-            self.done = self.until - 1
-            self()
-
-    def __call__(self) -> None:
-        self.done = min(self.done + 1, self.until)
-        if self.progress is not None:
-            self.progress(self.what, self.done, self.total)
+def _bare(ceilings: Sequence[Ceiling | str], measure: Measure) -> Iterator[str]:
+    """Tell of spaces that have no noise ceiling."""
+    reasons = [found for found in ceilings if isinstance(found, str)]
+    if reasons:
+        yield f"{len(reasons)} of {len(ceilings)} spaces have no noise ceiling by {measure.title}: {reasons[0]}"
 
 
 def _scores(
-    plan: Plan,
-    table: Pairwise,
-    shuffles: Permutations,
-    weights: Weights,
-    tick: Callable[[], None],
-    *,
-    free: bool,
+    part: Part, table: Pairwise, weights: Weights, tick: Callable[[], None], *, by: Interval
 ) -> dict[Pair, Scored]:
+    plan, shuffles = part.plan, part.drawn
     if plan.refused is not None:
         raise UndefinedMeasureError(plan.refused)
     if not plan.stacked:
         return table.score(plan.measure, plan.pairs, shuffles, tick)
     make = stream if plan.streamed else stack
     stacked: Stack = make(plan.measure, table.at(range(len(table.spaces))), tick)
-    low, high = plan.measure.bounds  # which rounding must not leave
+    least, most = plan.measure.bounds  # which rounding must not leave
     values, draws = (
-        np.clip(found, -1.0 if low is None else low, 1.0 if high is None else high)
+        np.clip(found, -1.0 if least is None else least, 1.0 if most is None else most)
         for found in (stacked.values(), stacked.null(shuffles, tick))
     )
     samples = stacked.bootstrap(weights, tick)
-    invariants = stacked.invariants() if free else None
+    invariants = stacked.invariants() if part.free else None
     ends = None if samples is None else np.quantile(samples, [0.025, 0.975], axis=0)
 
     def scored(i: int, j: int) -> Scored:
@@ -324,7 +300,9 @@ def _scores(
         if invariants is not None:
             scores = replace(scores, exact=permutation_moments(invariants[a], invariants[b]))
         if ends is not None:
-            scores = replace(scores, low=float(ends[0, a, b]), high=float(ends[1, a, b]))
+            low, high = (float(end[a, b]) for end in ends)
+            kind: Interval = "groups" if by == "groups" else "rows"
+            scores = replace(scores, low=low, high=high, interval=kind)
         return scores
 
     return {(i, j): scored(i, j) for i, j in plan.pairs}

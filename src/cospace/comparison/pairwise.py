@@ -11,6 +11,7 @@ import numpy as np
 
 from cospace._arrays import to_numpy
 from cospace._threads import each
+from cospace.comparison.result import Interval
 from cospace.comparison.undefined import UNDEFINED, number, why
 from cospace.measures import Measure
 from cospace.space import Space
@@ -40,9 +41,11 @@ class Scored:
     exact: PermutationMoments | None = None
     """Moments over all permutations, where they have a closed form."""
     low: float | None = None
-    """Lower end of the bootstrap interval."""
+    """Lower end of the interval."""
     high: float | None = None
-    """Upper end of the bootstrap interval."""
+    """Upper end of the interval."""
+    interval: Interval | None = None
+    """What was drawn again or left out for it."""
 
 
 @dataclass(eq=False)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from cospace.errors import InputError, MissingDependencyError, UnknownNameError
 from cospace.result import Result, plain
 
-__all__ = ["Cell", "Comparison", "MeasureFacts", "SpaceFacts"]
+__all__ = ["Cell", "Comparison", "Interval", "MeasureFacts", "ModelPair", "SpaceFacts"]
+
+Interval = Literal["rows", "groups", "folds"]
+"""What an interval draws again, or leaves out."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,8 @@ class Cell:
     rank_target: int
     """Numerical rank of the target as it was compared."""
     null_mean: float | None = None
-    """Mean of the measure over shuffles of the target's rows: its level by chance."""
+    """Mean of the measure over shuffles of the target's rows: its level by chance. Exact for measures
+    inside groups."""
     null_sd: float | None = None
     """Standard deviation over the same shuffles."""
     null_exact: bool = False
@@ -107,10 +111,16 @@ class Cell:
     """The same against the most surprising of all cells of the two models (maximum statistic, each
     cell at its own level and spread): corrected for a search over sites."""
     low: float | None = None
-    """Lower end of the 95 % bootstrap interval over rows; None where rows cannot be drawn again
-    (biased measures, neighbours, fits), or were too many to relate each to each."""
+    """Lower end of the 95 % interval; None where the measure has none of the kind asked for."""
     high: float | None = None
     """Upper end of the same interval."""
+    interval: Interval | None = None
+    """What was drawn again or left out for it: ``rows`` or ``groups`` (bootstrap), ``folds`` (jackknife
+    about the value with its bias taken off)."""
+    ceiling: float | None = None
+    """Noise ceiling by split halves of the coordinates: the value to be expected of two spaces that
+    differ in the noise of their coordinates alone. None where it was not asked for, or where there is
+    none: distances, biased measures, and spaces in which nothing repeats."""
     reduced: int | None = None
     """Number of leading principal components compared; None at full width."""
     held_out: bool = False
@@ -119,6 +129,32 @@ class Cell:
     """Why there is no value."""
     note: str | None = None
     """Why there is no p, or what the cell goes without."""
+
+
+@dataclass(frozen=True)
+class ModelPair:
+    """One measure on two models: whether they are alike at any of their sites."""
+
+    measure: str
+    """Name of the measure."""
+    source_model: str
+    """Model of the source; for a symmetric measure the first of the two."""
+    target_model: str
+    """Model of the target."""
+    source: str
+    """Source space of the most surprising cell."""
+    target: str
+    """Its target space."""
+    value: float
+    """Its value."""
+    searched: int
+    """Cells tested."""
+    p_search: float
+    """Its p, corrected for the search over sites: by the maximum statistic or, without shuffles, times
+    the number of cells."""
+    p_adjusted: float | None
+    """The same corrected over the pairs of models, for each measure by itself (Holm, or Benjamini and
+    Hochberg). It is about the two models, not about the cell. None where only the search is corrected."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,7 +170,9 @@ class Comparison(Result):
     cells: tuple[Cell, ...]
     """One for each measure and ordered pair that was run."""
     settings: Mapping[str, Any]
-    """Permutations, seed, rank tolerance, pairs, how rows were matched."""
+    """Permutations, seed, rank tolerance, corrections, intervals, how rows were matched."""
+    pairs: tuple[ModelPair, ...] = ()
+    """One for each measure and pair of models that was tested."""
     warnings: tuple[str, ...] = ()
     """What a reader must know before believing a number."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -173,6 +211,7 @@ class Comparison(Result):
                 ),
                 cells=tuple(Cell(**record) for record in data["records"]),
                 settings=data["settings"],
+                pairs=tuple(ModelPair(**pair) for pair in data.get("pairs", ())),
                 warnings=tuple(data["warnings"]),
                 provenance=data["provenance"],
             )

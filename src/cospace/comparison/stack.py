@@ -130,9 +130,14 @@ class Triangle:
         place[rows, columns] = place[columns, rows] = np.arange(len(rows))
         return cls(rows * n + columns, place)
 
-    def products(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """w_i w_j of every entry, as a column."""
-        return np.asarray(np.outer(weights, weights).ravel().take(self.above)[:, None])
+    def products(
+        self, weights: npt.NDArray[np.float32], groups: Order | None = None
+    ) -> npt.NDArray[np.float32]:
+        """w_i w_j of every entry, as a column; w_i where both rows are of one of the ``groups``."""
+        found = np.outer(weights, weights)
+        if groups is not None:
+            found = np.where(groups[:, None] == groups[None, :], weights[:, None], found)
+        return np.asarray(found.ravel().take(self.above)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +221,7 @@ class Dense:
         triangle = Triangle.of(self.first.n)
 
         def sample(draw: int) -> Floats:
-            weight = triangle.products(weights.counts[draw].astype(np.float32))
+            weight = triangle.products(weights.counts[draw].astype(np.float32), weights.groups)
             total = np.zeros((count, count))
             for start in range(0, len(weight), _LINES):
                 lines = slice(start, start + _LINES)

@@ -161,7 +161,10 @@ def dissimilarity_relation(
         entries = (np.cumsum(size) - (size - 1) / 2)[level]
     matrix = np.zeros((n, n))
     matrix[above] = entries - entries.mean()
-    return Relation.symmetric(matrix, interval="pairs")
+    # Distances in a covariance that is shrunk the more the fewer the rows estimate another quantity
+    # at every number of rows: an interval about them covers none of these.
+    shrunk = dissimilarity == "mahalanobis"
+    return Relation.symmetric(matrix, interval="none" if shrunk else "pairs")
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,8 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
-_LEAST_GROUPS = 5
-"""4 groups make 35 different samples, fewer than a 95 % interval is read from."""
+_LEAST_GROUPS = 20
+"""Of 15 groups an interval of 95 % covers in 87 of 100 cases, of 30 in 92."""
 
 
 class Interval(NamedTuple):
@@ -154,7 +154,7 @@ def group_weights(groups: Sequence[str], draws: int, *, rng: np.random.Generator
     InputError
         For a negative number of draws.
     UndefinedMeasureError
-        For fewer than 5 groups, of which there are fewer samples than an interval needs.
+        For fewer than 20 groups, of which intervals cover too seldom.
 
     References
     ----------
@@ -162,21 +162,22 @@ def group_weights(groups: Sequence[str], draws: int, *, rng: np.random.Generator
 
     Examples
     --------
-    >>> weights = group_weights("aabbccddee", 3, rng=np.random.default_rng(0))
+    >>> groups = [f"{i // 2:02}" for i in range(40)]
+    >>> weights = group_weights(groups, 3, rng=np.random.default_rng(0))
     >>> bool((weights.counts[:, ::2] == weights.counts[:, 1::2]).all())
     True
     >>> weights.counts.sum(axis=1).tolist()
-    [10, 10, 10]
+    [40, 40, 40]
     """
     if draws < 0:
         raise InputError(f"{draws} bootstrap samples were asked for; 0 or more are expected.")
     names, member = np.unique(list(groups), return_inverse=True)
     if len(names) < _LEAST_GROUPS:
         raise UndefinedMeasureError(
-            f"{len(names)} groups have too few different samples for an interval: at least {_LEAST_GROUPS} "
-            "are needed. Draw rows instead, or name finer groups."
+            f"{len(names)} groups are too few for an interval, which would cover too seldom: at least "
+            f"{_LEAST_GROUPS} are needed. Draw rows instead, or name finer groups."
         )
-    return Weights(Weights.of(len(names), draws, rng=rng).counts[:, member])
+    return Weights(Weights.of(len(names), draws, rng=rng).counts[:, member], member)
 
 
 @dataclass(frozen=True)

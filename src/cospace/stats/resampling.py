@@ -1,4 +1,4 @@
-"""Bootstrap over rows, as weights: how often each row is drawn."""
+"""Bootstrap over rows or groups, as weights: how often each row is drawn."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ class Weights:
     """Multiplicities of the rows in bootstrap samples, shape (draws, n)."""
 
     counts: npt.NDArray[np.int64]
-    """How often each row is drawn; each sample sums to n."""
+    """How often each row is drawn."""
+    groups: npt.NDArray[np.int64] | None = None
+    """Number of the group of every row, where whole groups are drawn. Two rows of one group are then
+    together once in each copy of it, and not across its copies: they weigh as often as it is drawn."""
 
     @classmethod
     def of(cls, n: int, draws: int, *, rng: np.random.Generator) -> Weights:
-        """Draw ``draws`` samples of ``n`` rows with replacement.
+        """Draw ``draws`` samples of ``n`` rows with replacement; each sums to n.
 
         Examples
         --------

@@ -1,0 +1,153 @@
+"""What a comparison was asked for, checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cospace.comparison.ceilings import has_ceiling
+from cospace.comparison.search import CORRECTIONS
+from cospace.errors import InputError, RowMismatchError, UnknownNameError
+from cospace.measures import CATALOGUE, DEFAULT, Measure
+from cospace.measures.confound import INSIDE_GROUPS, beyond, inside_groups
+from cospace.space import Space
+
+__all__ = [
+    "INTERVALS",
+    "check_options",
+    "check_parts",
+    "groups_of",
+    "measures_of",
+    "named_spaces",
+]
+
+INTERVALS = ("rows", "groups", "folds")
+"""What intervals draw again, or leave out."""
+
+
+def named_spaces(spaces: Sequence[Space] | Mapping[str, npt.ArrayLike]) -> list[Space]:
+    """Two or more spaces of different names."""
+    if isinstance(spaces, Mapping):
+        found = [Space(rows, name=name) for name, rows in spaces.items()]
+    else:
+        found = list(spaces)
+        bare = next((s for s in found if not isinstance(s, Space)), None)
+        if bare is not None:
+            raise InputError(
+                f"Arrays need names: compare({{'a': x, 'b': y}}), or Spaces; a {type(bare).__name__} was given."
+            )
+    if len(found) < 2:
+        raise InputError(
+            f"{len(found)} {'space was' if found else 'spaces were'} given; a comparison needs at least 2."
+        )
+    names = [space.name for space in found]
+    again = next((name for name in names if names.count(name) > 1), None)
+    if again is not None:
+        raise InputError(f"Two spaces are called {again!r}: give each its own name.")
+    return found
+
+
+def measures_of(
+    measures: Sequence[str | Measure] | str | Measure | None,
+    spaces: Sequence[Space],
+    confounds: Sequence[str],
+    texts: Mapping[str, str] | None,
+) -> list[Measure]:
+    """Measures by name or as they are, those for these rows' groups, and RSA beyond confounds."""
+    if isinstance(measures, np.ndarray):
+        raise InputError("Arrays need names: compare({'a': x, 'b': y}).")
+    if measures is None:
+        measures = DEFAULT
+    elif isinstance(measures, str | Measure):
+        measures = [measures]
+    known = {measure.name: measure for measure in CATALOGUE}
+    chosen = []
+    for wanted in measures:
+        if isinstance(wanted, Measure):
+            chosen.append(wanted)
+        elif wanted in INSIDE_GROUPS:
+            chosen.append(inside_groups(wanted, groups_of(spaces, wanted)))
+        elif wanted in known:
+            chosen.append(known[wanted])
+        else:
+            raise UnknownNameError.among(wanted, (*known, *INSIDE_GROUPS), "measure")
+    if not chosen:
+        raise InputError("No measure was named: name at least one, or leave measures= out.")
+    if confounds:
+        groups = groups_of(spaces, "Likeness beyond group") if "group" in confounds else None
+        needed = set(confounds) & {"length", "words"}
+        told = None if texts is None or not needed else _texts(spaces[0], texts)
+        chosen.append(beyond(confounds, texts=told, groups=groups))
+    names = [m.name for m in chosen]
+    again = next((name for name in names if names.count(name) > 1), None)
+    if again is not None:
+        raise InputError(f"The measure {again!r} is named twice: name each once.")
+    return chosen
+
+
+def check_options(correct: str, intervals: str, reduced: int | None, rng: int) -> None:
+    """Refuse options out of their range."""
+    if correct not in CORRECTIONS:
+        raise UnknownNameError.among(correct, CORRECTIONS, "correction")
+    if intervals not in INTERVALS:
+        raise UnknownNameError.among(intervals, INTERVALS, "kind of interval")
+    if reduced is not None and reduced < 1:
+        raise InputError(f"reduced is {reduced}; 1 or more principal components are expected.")
+    if not isinstance(rng, int | np.integer) or rng < 0:
+        raise InputError(f"The seed is {rng!r}; a whole number, 0 or more, is expected.")
+
+
+def check_parts(
+    measures: Sequence[Measure], intervals: str, *, ceiling: bool, reduced: int | None
+) -> None:
+    """Refuse what has no part in any of the measures."""
+    if intervals == "folds" and not any(m.folds for m in measures):
+        able = ", ".join(m.name for m in CATALOGUE if m.folds)
+        raise InputError(
+            f"Intervals over folds are for {able}, and none of these was asked for: name one, or leave "
+            "intervals= out."
+        )
+    if not ceiling:
+        return
+    if reduced is not None:
+        raise InputError(
+            "A noise ceiling splits coordinates that could be exchanged, and principal components cannot: leave "
+            "reduced= or ceiling= out."
+        )
+    if not any(map(has_ceiling, measures)):
+        raise InputError(
+            "A noise ceiling is for similarities that are 0 by chance, such as debiased_cka and rsa_spearman, and "
+            "none was asked for: name one, or leave ceiling= out."
+        )
+
+
+def groups_of(spaces: Sequence[Space], what: str) -> tuple[str, ...]:
+    """Groups that the spaces agree on, which ``what`` needs."""
+    grouped = [space for space in spaces if space.groups is not None]
+    if not grouped:
+        raise InputError(f"{what} needs groups: give the texts a group column.")
+    first, groups = grouped[0], grouped[0].groups or ()
+    for space in grouped:
+        if space.groups != groups:
+            raise InputError(
+                f"{first.name} and {space.name} put the same texts into different groups: give both the same."
+            )
+    return groups
+
+
+def _texts(space: Space, texts: Mapping[str, str]) -> list[str]:
+    """The text of every row."""
+    if space.ids is None:
+        raise RowMismatchError(
+            f"{space.name} has no ids, so that nothing says which text belongs to which row: give the arrays "
+            "the ids of the texts."
+        )
+    missing = [i for i in space.ids if i not in texts]
+    if missing:
+        raise RowMismatchError(
+            f"{len(missing)} of the {space.n} ids have no text ({missing[0]!r} is one): give the texts that the "
+            "rows were made of, with their ids."
+        )
+    return [texts[i] for i in space.ids]
