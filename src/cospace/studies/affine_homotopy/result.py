@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 from cospace.result import Result, plain
@@ -166,7 +166,9 @@ class Link:
     text_high: float | None
     """Upper end of it."""
     published: float | None
-    """The same number of the paper, on its encoders and this task, where it is known."""
+    """The same number of the paper, on its own 27 encoders, where it is known."""
+    published_on: str | None
+    """The task that it is of: this one, or the nearest in kind."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +253,10 @@ class AffineHomotopyStudy(Result):
     """What a reader must know before believing a number."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Texts, models, versions."""
+
+    def with_provenance(self, **facts: Any) -> AffineHomotopyStudy:
+        """Add ``facts`` to the provenance."""
+        return replace(self, provenance={**self.provenance, **plain(facts)})
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dictionary an ordered pair and depth: the intrinsic distances."""
