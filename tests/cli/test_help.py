@@ -38,6 +38,7 @@ def test_options_of_compare_are_grouped(cli):
     assert titles == [
         "Arguments:",
         "Options:",
+        "What stands beside a value:",
         "One model in two forms:",
         "What comes out:",
         "How models are read:",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,21 +44,29 @@ from cospace.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     from cospace.comparison import Comparison
     from cospace.drift import Drift
-    from cospace.measures import Measure
 
 __all__ = ["compare"]
 
+YARDSTICK = "What stands beside a value"
 OUTPUT = "What comes out"
 DRIFT = "One model in two forms"
 SCALINGS = ("none", "unit", "standardize", "drop", "whiten")
 OF_COMPARISONS = (
     "measures",
+    "beyond",
+    "grid",
+    "reduced",
     "permutations",
     "permute_fits",
     "within_groups",
-    "all_pairs",
-    "reduced",
+    "correct",
+    "intervals",
+    "ceiling",
 )
+
+
+def _yardstick(name: str, *, help: str, metavar: str | None = None) -> Any:
+    return typer.Option(name, metavar=metavar, help=help, rich_help_panel=YARDSTICK)
 
 
 def compare(
@@ -74,17 +83,14 @@ def compare(
         str | None,
         typer.Option(metavar="NAMES", help="By commas, out of 'cospace measures'."),
     ] = None,
-    permutations: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Shuffles for the level by chance and p.")
-    ] = 199,
-    permute_fits: Annotated[
-        bool, typer.Option("--permute-fits", help="All shuffles also where each needs its own fit.")
-    ] = False,
-    within_groups: Annotated[
-        bool, typer.Option("--within-groups", help="Shuffle inside groups of texts only.")
-    ] = False,
-    all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Every measure on every pair of sites.")
+    beyond: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT", help="Add RSA beyond length, words or group of the texts, by commas."
+        ),
+    ] = None,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Every measure on every pair of sites.")
     ] = False,
     reduced: Annotated[
         int | None,
@@ -100,6 +106,40 @@ def compare(
         bool, typer.Option("--align", help="Keep the ids that all spaces share.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of shuffles and samples.")] = 0,
+    permutations: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Shuffles for the level by chance and p.",
+            rich_help_panel=YARDSTICK,
+        ),
+    ] = 199,
+    permute_fits: Annotated[
+        bool, _yardstick("--permute-fits", help="All shuffles also where each needs its own fit.")
+    ] = False,
+    within_groups: Annotated[
+        bool, _yardstick("--within-groups", help="Shuffle inside groups of texts only.")
+    ] = False,
+    correct: Annotated[
+        str,
+        _yardstick(
+            "--correct",
+            metavar="HOW",
+            help="p corrected over the sites of two models (max), and over the pairs of models too (holm, bh).",
+        ),
+    ] = "max",
+    intervals: Annotated[
+        str,
+        _yardstick(
+            "--intervals",
+            metavar="OVER",
+            help="Bootstrap over rows or groups; or folds, a jackknife where rows cannot be drawn again.",
+        ),
+    ] = "rows",
+    ceiling: Annotated[
+        bool, _yardstick("--ceiling", help="Noise ceiling by split halves of the coordinates.")
+    ] = False,
     drift: Annotated[
         bool,
         typer.Option(
@@ -143,7 +183,8 @@ def compare(
     if page is not None and saved is not None and page.resolve() == saved.resolve():
         raise InputError(f"--report and --save both name {report}: name two files.")
     chosen = None if measures is None else _measures(measures)
-    _check_scale(scale)
+    confounds = split(beyond)
+    _check_words(scale, correct, intervals, beyond)
     _check_drift(references, options, drift=drift)
     inputs = spaces_of(
         references,
@@ -162,7 +203,8 @@ def compare(
             batch_tokens=batch_tokens,
             accept=accept or (),
             trust_remote_code=trust_remote_code,
-            groups=within_groups,
+            groups=_needs_groups(chosen or (), confounds, intervals, within=within_groups),
+            beyond=set(confounds) & {"length", "words"} != set(),
             same_sites=drift,
             neighbours=k if drift and "k" in options else None,
             typed=options,
@@ -183,15 +225,21 @@ def compare(
                     inputs.spaces,
                     chosen,
                     permutations=permutations,
-                    pairs="all" if all_pairs else "auto",
+                    correct=correct,  # type: ignore[arg-type]  # checked above
+                    grid=grid,
                     reduced=reduced,
                     within=within_groups,
                     permute_fits=permute_fits,
+                    intervals=intervals,  # type: ignore[arg-type]  # checked above
+                    ceiling=ceiling,
+                    beyond=confounds,
+                    texts=inputs.texts,
                     rng=seed,
                     progress=progress,
                 )
     except KeyboardInterrupt:
-        kept = "" if inputs.corpus is None else " Activations are kept: the same command uses them."
+        kept = " Activations are kept: the same command uses them."
+        kept = kept if "store" in inputs.provenance else ""
         raise KeyboardInterrupt(f"Stopped while comparing, nothing was written.{kept}") from None
     result = result.with_provenance(command=command_line(ctx), **inputs.provenance)
     try:
@@ -203,22 +251,57 @@ def compare(
         say("The rest: --report out.html to look at, --save out.json or --json to use.")
 
 
-def _measures(names: str) -> list[Measure | str]:
-    from cospace.measures import CATALOGUE, find
+def _measures(names: str) -> list[str]:
+    from cospace.measures import CATALOGUE
+    from cospace.measures.confound import INSIDE_GROUPS
 
-    chosen: list[Measure | str] = [find(name, CATALOGUE) for name in split(names)]
+    chosen = split(names)
     if not chosen:
         raise InputError("--measures names nothing: see 'cospace measures', or leave it out.")
-    if len(set(split(names))) < len(chosen):
+    if len(set(chosen)) < len(chosen):
         raise InputError("--measures names one twice: name each once.")
+    known = [*(measure.name for measure in CATALOGUE), *INSIDE_GROUPS]
+    for name in chosen:
+        if name not in known:
+            raise UnknownNameError.among(name, known, "measure")
     return chosen
 
 
-def _check_scale(how: str) -> None:
+def _check_words(scale: str, correct: str, intervals: str, beyond: str | None) -> None:
     """Refuse an unknown word before anything is read; what it needs is checked on the rows."""
-    verb = how.partition(":")[0]
-    if verb not in SCALINGS:
-        raise UnknownNameError.among(verb, SCALINGS, "scaling")
+    from cospace.comparison.asked import INTERVALS
+    from cospace.comparison.search import CORRECTIONS
+    from cospace.measures.nuisance import NUISANCES
+
+    verb = scale.partition(":")[0]
+    if beyond is not None and not split(beyond):
+        raise InputError("--beyond names nothing: name length, words or group, or leave it out.")
+    for word, known, what in (
+        (verb, SCALINGS, "scaling"),
+        (correct, CORRECTIONS, "correction"),
+        (intervals, INTERVALS, "kind of interval"),
+        *((name, NUISANCES, "confound") for name in split(beyond)),
+    ):
+        if word not in known:
+            raise UnknownNameError.among(word, known, what)
+
+
+def _needs_groups(
+    measures: Sequence[str], confounds: Sequence[str], intervals: str, *, within: bool
+) -> str | None:
+    """What needs groups of texts, as it is typed."""
+    from cospace.measures.confound import INSIDE_GROUPS
+
+    inside = next((name for name in measures if name in INSIDE_GROUPS), None)
+    for needed, word in (
+        (within, "--within-groups"),
+        (inside, f"--measures {inside}"),
+        ("group" in confounds, "--beyond group"),
+        (intervals == "groups", "--intervals groups"),
+    ):
+        if needed:
+            return word
+    return None
 
 
 def _check_drift(references: Sequence[str], options: dict[str, str], *, drift: bool) -> None:
@@ -246,7 +329,7 @@ def _prepared(inputs: Inputs, scale: str, *, align: bool) -> Inputs:
         spaces = align_rows(spaces)
         if spaces[0].n < max(space.n for space in inputs.spaces):
             say(f"aligned: {spaces[0].n:,} shared ids kept")
-    return Inputs([space.scale(scale) for space in spaces], inputs.provenance, inputs.corpus)
+    return replace(inputs, spaces=[space.scale(scale) for space in spaces])
 
 
 def _drift(inputs: Inputs, k: int, seed: int, progress: Any) -> Drift:
@@ -263,9 +346,7 @@ def _drift(inputs: Inputs, k: int, seed: int, progress: Any) -> Drift:
             f"--drift takes two forms of one model, and here are {len(forms)}: {', '.join(forms)}."
         )
     before, after = forms.values()
-    corpus = inputs.corpus
-    words = None if corpus is None else dict(zip(corpus.ids, corpus.texts, strict=True))
-    return measure_drift(before, after, k=k, rng=seed, texts=words, progress=progress)
+    return measure_drift(before, after, k=k, rng=seed, texts=inputs.texts, progress=progress)
 
 
 def _write(result: Comparison | Drift, save: Path | None, report: Path | None) -> None:

@@ -41,6 +41,7 @@ OF_MODELS = (
     "trust_remote_code",
 )
 OF_STORES = ("sites", "pooling")
+OF_TEXTS = ("texts", "limit", "columns")
 
 
 def _option(*names: str, help: str, metavar: str | None = None, least: int | None = None) -> Any:
@@ -146,8 +147,10 @@ class Reading:
     """Terms accepted."""
     trust_remote_code: bool = False
     """Whether code beside the weights may run."""
-    groups: bool = False
-    """Whether the texts need groups."""
+    groups: str | None = None
+    """What needs groups of the texts, as it was typed."""
+    beyond: bool = False
+    """Whether the texts themselves are needed beside the spaces."""
     same_sites: bool = False
     """Whether all models need the same sites."""
     neighbours: int | None = None
@@ -164,8 +167,8 @@ class Inputs:
     """In the order named."""
     provenance: dict[str, Any] = field(default_factory=dict)
     """Manifests of what was read."""
-    corpus: Corpus | None = None
-    """The texts, where they are known."""
+    texts: Mapping[str, str] | None = None
+    """Id -> text, where they are known."""
 
 
 def split(text: str | None) -> list[str]:
@@ -193,7 +196,8 @@ def spaces_of(references: Sequence[str], how: Reading) -> Inputs:
                 "models with models."
             )
         _refuse(how, OF_MODELS, "models", "array files")
-        return Inputs(spacefile.spaces_of(files), {"files": [str(file) for file in files]})
+        found = spacefile.spaces_of(files)
+        return Inputs(found, {"files": [str(file) for file in files]}, _texts_beside(how))
     stores = [r for r in references if Path(r).is_dir() and is_store(Path(r))]
     if stores:
         if len(references) > 1:
@@ -201,12 +205,22 @@ def spaces_of(references: Sequence[str], how: Reading) -> Inputs:
                 f"{stores[0]!r} is a store of activations: compare one store at a time, on its own."
             )
         _refuse(how, [name for name in OF_MODELS if name not in OF_STORES], "models", "a store")
-        found = open_store(stores[0])
+        view = open_store(stores[0])
         sites = split(how.sites) if "sites" in how.typed and how.sites != "all" else None
         pooling = split(how.pooling) if "pooling" in how.typed else None
-        return Inputs(found.spaces(sites=sites, pooling=pooling), {"store": found.manifest})
+        spaces = view.spaces(sites=sites, pooling=pooling)
+        return Inputs(spaces, {"store": view.manifest}, _texts_beside(how))
     store, corpus = run(references, how)
-    return Inputs(store.spaces(), {"store": store.manifest}, corpus)
+    return Inputs(store.spaces(), {"store": store.manifest}, _by_id(corpus))
+
+
+def _texts_beside(how: Reading) -> dict[str, str] | None:
+    """The texts of spaces that are here already, where they are needed and were named."""
+    return _by_id(_corpus(how)) if how.beyond and "texts" in how.typed else None
+
+
+def _by_id(corpus: Corpus) -> dict[str, str]:
+    return dict(zip(corpus.ids, corpus.texts, strict=True))
 
 
 def _is_array(reference: str) -> bool:
@@ -217,7 +231,7 @@ def _is_array(reference: str) -> bool:
 
 def _refuse(how: Reading, options: Sequence[str], owner: str, found: str) -> None:
     for name in options:
-        if name in how.typed:
+        if name in how.typed and not (how.beyond and name in OF_TEXTS):
             raise InputError(
                 f"{how.typed[name]} is for {owner}, and this is {found}: leave it out."
             )
@@ -236,6 +250,11 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
         raise InputError(f"{again!r} is named twice: name each model once.")
     _check_reading(how)
     corpus = _corpus(how)
+    if how.groups is not None and corpus.groups is None:
+        raise InputError(
+            f"{how.groups} needs texts with groups, and {how.texts} has none: add a column 'group', "
+            "or name it with --column group=NAME."
+        )
     _check_references(references, how)
     from cospace.extraction import extract
     from cospace.models.base import TokenPolicy
@@ -369,7 +388,7 @@ def check_neighbours(k: int, n: int) -> None:
 def _corpus(how: Reading) -> Corpus:
     from cospace.corpora import open_corpus
 
-    columns = {}
+    columns: dict[str, Any] = {}
     for word in how.columns:
         kind, sign, name = word.partition("=")
         if not (sign and name):
@@ -385,11 +404,6 @@ def _corpus(how: Reading) -> Corpus:
         raise
     if how.neighbours is not None:
         check_neighbours(how.neighbours, len(corpus))
-    if how.groups and corpus.groups is None:
-        raise InputError(
-            f"--within-groups needs texts with groups, and {how.texts} has none: add a column "
-            "'group', or name it with --column group=NAME."
-        )
     return corpus
 
 
