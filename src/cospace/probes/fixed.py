@@ -12,7 +12,7 @@ from cospace.errors import InputError
 from cospace.probes.bound import BoundCheck, check_bound
 from cospace.probes.classifier import Classifier, Matrix
 from cospace.probes.divergence import DIAMETER, Divergence, attainable, divergence
-from cospace.probes.imitation import Attempt, Source, constant_error, imitate
+from cospace.probes.imitation import Attempt, Source, constant_error, imitate, likeliest
 from cospace.probes.labels import Labels, Split, as_space, labels_of, numbers_of, row_names
 from cospace.probes.probe import Probe, fit_probe, split_positions
 from cospace.result import Result
@@ -75,6 +75,12 @@ class FixedClassifier(Result):
     over imitations, for the problem is not convex."""
     held_out: Divergence | None
     """On rows that nothing was fitted on, where there are any."""
+    soft_in_sample: Divergence
+    """The same of the cross-entropy fit to the probe's probabilities: the best imitation over all
+    texts together rather than on the worst one. Accuracy and means are best read here, for what
+    makes the largest error small may make all others larger."""
+    soft_held_out: Divergence | None
+    """The same on rows that nothing was fitted on."""
     constant: float
     """The same distance in-sample for the best constant probabilities: what needs no source."""
     attainable: float
@@ -103,12 +109,19 @@ class FixedClassifier(Result):
                 **each.record(),
                 "constant": self.constant if each is self.in_sample else None,
                 "attainable": self.attainable,
+                "soft_sup": soft.sup,
+                "soft_mean": soft.mean,
+                "soft_disagreement": soft.disagreement,
+                "soft_accuracy_gap": soft.accuracy_gap,
                 "norm": self.probe.norm,
                 "affine_error": check.distance if check and each is self.in_sample else None,
                 "bound": check.bound if check and each is self.in_sample else None,
             }
-            for each in (self.in_sample, self.held_out)
-            if each is not None
+            for each, soft in (
+                (self.in_sample, self.soft_in_sample),
+                (self.held_out, self.soft_held_out),
+            )
+            if each is not None and soft is not None
         ]
 
     @classmethod
@@ -117,9 +130,8 @@ class FixedClassifier(Result):
         values = {key: value for key, value in data.items() if key not in ("kind", "schema")}
         values["probe"] = Probe.from_dict(data["probe"])
         values["imitation"] = Classifier(**data["imitation"])
-        values["in_sample"] = Divergence.from_dict(data["in_sample"])
-        held_out = data["held_out"]
-        values["held_out"] = None if held_out is None else Divergence.from_dict(held_out)
+        for part in ("in_sample", "held_out", "soft_in_sample", "soft_held_out"):
+            values[part] = None if data[part] is None else Divergence.from_dict(data[part])
         values["attempts"] = tuple(Attempt(**attempt) for attempt in data["attempts"])
         values["check"] = None if data["check"] is None else BoundCheck(**data["check"])
         values["warnings"] = tuple(data["warnings"])
@@ -211,18 +223,19 @@ def fixed_classifier(
     )
     ids = row_names(h_space)
     copied = found.classifier.probabilities(g)
+    softly = likeliest(prepared, wanted[seen], classes).probabilities(g)
 
-    def over(rows: Any, what: Any) -> Divergence:
+    def over(rows: Any, copy: Matrix, what: Any) -> Divergence:
         return divergence(
             wanted[rows],
-            copied[rows],
+            copy[rows],
             rows=what,
             ids=[ids[i] for i in rows],
             classes=classes,
             labels=[names[i] for i in rows],
         )
 
-    in_sample = over(seen, "in-sample")
+    in_sample = over(seen, copied, "in-sample")
     check = None
     if error is not None:
         check = check_bound(value=in_sample.sup, norm=own.norm, distance=error).require()
@@ -232,7 +245,9 @@ def fixed_classifier(
         probe=own,
         imitation=found.classifier,
         in_sample=in_sample,
-        held_out=over(unseen, "held out") if len(unseen) else None,
+        held_out=over(unseen, copied, "held out") if len(unseen) else None,
+        soft_in_sample=over(seen, softly, "in-sample"),
+        soft_held_out=over(unseen, softly, "held out") if len(unseen) else None,
         constant=constant_error(wanted[seen]),
         attainable=attainable(len(classes)),
         diameter=DIAMETER,

@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 from cospace.errors import UndefinedMeasureError
 from cospace.probes.axes import Axes
 from cospace.probes.classifier import Classifier, Matrix, softmax
-from cospace.probes.logistic import fit_logistic
+from cospace.probes.logistic import Fit, fit_logistic
 from cospace.probes.probe import axes_of
 
-__all__ = ["Attempt", "Imitation", "Source", "imitate", "row_errors"]
+__all__ = ["Attempt", "Imitation", "Source", "constant_error", "imitate", "likeliest", "row_errors"]
 
 _SHARPNESS = (8.0, 32.0, 128.0, 512.0, 2048.0)
 _QUICK = (32.0, 256.0, 2048.0)
@@ -143,7 +143,7 @@ def imitate(
         add("given", start.weight, start.offset)
     if effort != "warm" or start is None:
         add("constant", np.zeros((count, k)), _constant(wanted))
-        soft = fit_logistic(design, wanted, _RIDGE, steps=200)
+        soft = _soft_fit(design, wanted)
         add("cross_entropy", soft.weight, soft.offset)
         if logits is not None:
             own = logits - logits.mean(axis=1, keepdims=True)
@@ -175,6 +175,16 @@ def imitate(
         weight=weight,
         offset=offset,
     )
+
+
+def likeliest(source: Source, wanted: Matrix, classes: tuple[str, ...]) -> Classifier:
+    """The cross-entropy fit to the soft labels ``wanted``: the best over all rows together."""
+    fit = _soft_fit(source.design, wanted)
+    return source.axes.raw(fit.weight, fit.offset, classes)
+
+
+def _soft_fit(design: Matrix, wanted: Matrix) -> Fit:
+    return fit_logistic(design, wanted, _RIDGE, steps=200)
 
 
 def constant_error(wanted: Matrix) -> float:

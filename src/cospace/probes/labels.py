@@ -110,7 +110,7 @@ def check_classes(labels: Sequence[str], least: int, what: str) -> tuple[str, ..
     if rows < least:
         raise InputError(
             f"Class {name!r} has {rows} of the {len(labels)} {what} rows; at least {least} are needed: leave the class "
-            "out, give more rows, or ask for fewer folds."
+            "out, or give more rows."
         )
     return tuple(sorted(counts))
 
