@@ -11,7 +11,7 @@ from markupsafe import Markup
 from cospace.report.svg import document, num, tag, text
 from cospace.report.words import number, shortened
 
-__all__ = ["panel", "strip", "ticks"]
+__all__ = ["panel", "strip", "tick_text", "ticks"]
 
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 12.0, 24.0, 34.0
 FILLED = ("above", "outside")
@@ -40,7 +40,7 @@ def panel(block: Mapping[str, Any]) -> Markup:
         y = y_at(value)
         zero = "axis zero" if abs(value) < 1e-12 and low < 0 else "axis"
         parts.append(tag("path", d=f"M{num(LEFT)} {num(y)}h{num(across)}", cls=zero))
-        parts.append(text(_tick(value, digits), LEFT - 6, y + 4, text_anchor="end"))
+        parts.append(text(tick_text(value, digits), LEFT - 6, y + 4, text_anchor="end"))
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
         words = f"{value:g}"
         parts.append(text(words, x_at(value), TOP + down + 15, text_anchor="middle"))
@@ -168,7 +168,14 @@ def ticks(low: float, high: float) -> tuple[list[float], int]:
     return [round(k * step, digits) + 0.0 for k in range(first, last + 1)], digits
 
 
-def _tick(value: float, digits: int) -> str:
+def tick_text(value: float, digits: int) -> str:
+    """Write one of ``ticks``.
+
+    Examples
+    --------
+    >>> tick_text(-0.5, 2), tick_text(2e-7, 7)
+    ('−0.50', '2.0e−07')
+    """
     if not value:
         digits = min(digits, 3)
     return (f"{value:.1e}" if digits > 4 else f"{value:,.{digits}f}").replace("-", "−")

@@ -11,7 +11,7 @@ from cospace.comparison.result import Comparison, SpaceFacts
 from cospace.report.words import count, number
 from cospace.result import plain
 
-__all__ = ["data_of", "embed", "models_section", "repeat_section"]
+__all__ = ["data_of", "embed", "models_section", "repeat_section", "repeated"]
 
 DIGITS = 8
 """Significant digits of the embedded records."""
@@ -55,15 +55,22 @@ def models_section(result: Comparison) -> list[dict[str, Any]]:
 
 def repeat_section(result: Comparison) -> dict[str, Any]:
     """Show settings, the exact command, versions, manifests and the data."""
+    return repeated(result.settings, result.provenance, len(result.cells))
+
+
+def repeated(
+    given: Mapping[str, Any], provenance: Mapping[str, Any], records: int
+) -> dict[str, Any]:
+    """Show settings and provenance of any result, and its ``records`` for download."""
     blocks: list[dict[str, Any]] = []
-    rest = dict(result.provenance)
+    rest = dict(provenance)
     command = rest.pop("command", None)
     if isinstance(command, list | tuple):
         command = shlex.join(map(str, command))
     if command:
         blocks.append({"kind": "pre", "label": "Command", "text": str(command)})
-    nested = {k: v for k, v in result.settings.items() if isinstance(v, Mapping)}
-    settings = [[_title(k), _short(v)] for k, v in result.settings.items() if k not in nested]
+    nested = {k: v for k, v in given.items() if isinstance(v, Mapping)}
+    settings = [[_title(k), _short(v)] for k, v in given.items() if k not in nested]
     versions = rest.get("versions")
     if isinstance(versions, Mapping):
         rest.pop("versions")
@@ -80,10 +87,10 @@ def repeat_section(result: Comparison) -> dict[str, Any]:
                 "blocks": [{"kind": "pre", "label": "", "text": text}],
             }
         )
-    if not result.provenance:
-        missing = "No command or manifest was recorded with this comparison."
+    if not provenance:
+        missing = "No command or manifest was recorded with this result."
         blocks.append({"kind": "text", "text": missing})
-    blocks.append({"kind": "download", "rows": len(result.cells), "digits": DIGITS})
+    blocks.append({"kind": "download", "rows": records, "digits": DIGITS})
     return {"id": "repeat", "title": "Repeat it, and the data", "blocks": blocks}
 
 

@@ -15,6 +15,8 @@ __all__ = ["heat_map", "legend"]
 
 PLOT = 560.0
 GAP = 5.0
+NARROWEST = 420.0
+"""Least width of a drawing: it fills its column, and few cells would be blown up."""
 NUMBERS_UP_TO = 14
 """Maps of at most this many columns show the numbers in their cells."""
 
@@ -43,7 +45,7 @@ def heat_map(block: Mapping[str, Any], view: Mapping[str, Any]) -> Markup:
     parts.append(tag("rect", cls="cursor", width=size, height=size, x=-99.0, y=-99.0))
     return document(
         parts,
-        left + plot_w + 4,
+        max(left + plot_w + 4, NARROWEST),
         top + plot_h + 4,
         name=f"{block['title']}: {view['label']}",
         description=view["description"],
@@ -85,6 +87,7 @@ def legend(scale: Mapping[str, Any]) -> Markup:
     for place, words, anchor in zip((0, 120, 240), ends, ("start", "middle", "end"), strict=True):
         parts.append(text(words, place, 26, text_anchor=anchor))
     sides = ("more alike", "less alike") if scale["reverse"] else ("less alike", "more alike")
+    sides = scale.get("sides", sides)
     parts.append(text(f"{sides[0]}", 0, 40, cls="quiet"))
     parts.append(text(f"{sides[1]}", 240, 40, text_anchor="end", cls="quiet"))
     words = f"From {ends[0]} ({sides[0]}) to {ends[2]} ({sides[1]})"

@@ -19,6 +19,7 @@ from cospace.errors import InputError
 from cospace.report.build import build
 from cospace.report.curve import panel, strip
 from cospace.report.heatmap import heat_map, legend
+from cospace.report.scatter import scatter
 from cospace.result import Result
 
 __all__ = ["page_html", "render", "write_report"]
@@ -115,7 +116,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(heat_map=heat_map, legend=legend, panel=panel, strip=strip)
+    environment.globals.update(
+        heat_map=heat_map, legend=legend, panel=panel, scatter=scatter, strip=strip
+    )
     return environment
 
 

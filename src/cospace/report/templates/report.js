@@ -7,8 +7,9 @@
   data.columns.forEach((name, i) => { at[name] = i; });
   const levels = data.levels;
   const find = new Map();
-  if ("measure" in at) {
-    data.rows.forEach((row, i) => { find.set(row[at.measure] + "," + row[at.source] + "," + row[at.target], i); });
+  const key = data.key || ["measure", "source", "target"];
+  if (key.every((name) => name in at)) {
+    data.rows.forEach((row, i) => { find.set(key.map((name) => row[at[name]]).join(","), i); });
   }
 
   function field(row, name) {
@@ -28,8 +29,12 @@
     return p >= 0.0005 ? p.toFixed(3) : p.toPrecision(1);
   }
 
+  function short(value) {
+    return typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(4))).replace("-", "−") : value;
+  }
+
   function lines(row) {
-    if (!("measure" in at)) { return data.columns.map((name) => [name, field(row, name)]); }
+    if (!("measure" in at)) { return (data.told || data.columns).map((name) => [name, short(field(row, name))]); }
     const get = (name) => field(row, name);
     const kind = data.kinds[row[at.measure]];
     const out = [["source", get("source")], ["target", get("target")]];
@@ -130,7 +135,7 @@
     hide();
   }
 
-  document.querySelectorAll("svg.map").forEach((map) => {
+  document.querySelectorAll("svg.map[data-measure]").forEach((map) => {
     const move = (event) => {
       const cells = layout(map);
       const box = map.getBoundingClientRect();
