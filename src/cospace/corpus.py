@@ -20,7 +20,12 @@ __all__ = ["PACKAGED", "Corpus"]
 PACKAGED: Mapping[str, str] = MappingProxyType(
     {
         "plain": "480 everyday English sentences in 24 groups, topic x sentence form",
-        "sentiment": "880 opinions in 10 domains, positive or negative, mostly by implication",
+        "replica": "480 sentences as in plain, on other topics and in other forms",
+        "sentiment": "880 opinions in 10 domains, positive or negative, often by implication",
+        "acceptability": "640 sentences over 10 phenomena of grammar, acceptable or unacceptable",
+        "paraphrase": "600 sentences in 300 pairs that say the same in other words",
+        "unfamiliar": "160 grammatical sentences of 10 rare constructions",
+        "notation": "160 lines of mathematics and logic from 10 fields, in Unicode",
     }
 )
 """Name -> one-line description of each probe set that comes with the library."""

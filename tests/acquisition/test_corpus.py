@@ -332,8 +332,8 @@ def test_a_file_that_the_system_refuses(tmp_path, monkeypatch):
 def test_a_packaged_set_is_read_by_its_name(tmp_path, monkeypatch):
     assert Corpus.read("plain") == Corpus.packaged("plain")
     with pytest.raises(UnknownNameError) as caught:
-        Corpus.packaged("plian")
-    assert str(caught.value) == "'plian' is not a packaged corpus. Did you mean 'plain'?"
+        Corpus.packaged("sentimant")
+    assert str(caught.value) == "'sentimant' is not a packaged corpus. Did you mean 'sentiment'?"
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plain").write_text("a file of that name")
     assert len(Corpus.read("plain")) == 480
