@@ -85,7 +85,7 @@ def test_one_text_that_rules_a_space_loses_nothing(name):
 
 def test_compare_streams_what_does_not_fit(monkeypatch):
     monkeypatch.setattr(plan, "stack_bytes", lambda *_: 1 << 60)
-    monkeypatch.setattr(plan, "_LONG", 0.0)
+    monkeypatch.setattr(plan, "LONG", 0.0)
     result = compare(spaces(n=40), ["rsa_pearson", "linear_cka"], permutations=50)
     assert result.settings["routes"]["rsa_pearson"] == "streamed"
     cell = result.cells[0]

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cospace._threads import free_cores
+from cospace.comparison.budget import (
+    LONG,
+    SHARE,
+    WORKSPACE,
+    Estimate,
+    Size,
+    by_coordinates,
+    free_bytes,
+    pair_bytes,
+    pair_operations,
+    said,
+    stack_bytes,
+    stack_operations,
+    stream_bytes,
+    stream_operations,
+    symmetric,
+)
 from cospace.measures import Measure
 from cospace.space import Space
 from cospace.summaries import Neighbors
 
 __all__ = [
-    "BLOCK",
     "DEPTHS",
     "Pair",
     "Plan",
-    "free_bytes",
+    "estimate",
     "matched_pairs",
     "model_of",
     "ordered_pairs",
     "plan_measure",
-    "stack_bytes",
-    "stream_bytes",
 ]
 
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -32,17 +44,10 @@ DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 Pair = tuple[int, int]
 
-BLOCK = 64 * 2**20
-"""Bytes of entries that one thread of the streamed route holds."""
-
-_GATHER = 20
-"""Cost of a gathered entry, in multiplications of a matrix product."""
 _CHEAP = 1e10
 """Multiplications that take about a second."""
 _LONG = 1e12
 """Multiplications that take tens of seconds."""
-_SHARE = 0.8
-"""Share of the free memory that a comparison may fill."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Plan:
     stacked: bool
     """One product of all relations, or pair by pair."""
     streamed: bool = False
-    """Of a product: whether entries are made in blocks and let go, so that none can be shuffled."""
+    """Of a product: whether entries are made tile by tile and let go, so that none can be shuffled."""
     refused: str | None = None
     """Why the measure is not run at all."""
 
@@ -137,96 +142,74 @@ def plan_measure(
 
     Of the two routes for CKA the cheaper is taken, counting ``draws`` shuffles and ``samples`` of
     the bootstrap; where the stack takes about a second, it is taken for its intervals. Where
-    relations do not fit, or a large grid asks for no shuffles, those that are inner products of
-    rows are made block by block.
+    symmetric relations do not fit, or a large grid asks for no shuffles, they are made tile by
+    tile.
     """
     chosen = (
         matched_pairs(spaces) if measure.decomposes and pairs == "auto" else ordered_pairs(spaces)
     )
     if measure.relation is None:
         return Plan(measure, chosen, reduced, stacked=False)
-    n, count = spaces[0].n, len(spaces)
-    width = reduced or max(space.width for space in spaces)
-    by_pair = (1 + draws) * (len(chosen) // 2) * 3 * n * width * min(n, width)
-    by_stream = n * n * count * (width + count)
-    need, free = stack_bytes(measure, n, count), free_bytes()
-    fits = need <= _SHARE * free
-    can_stream = measure.products is not None and stream_bytes(spaces) <= _SHARE * free
-    if can_stream and not draws and by_stream > _LONG:
+    size, free = Size.of(spaces, reduced), free_bytes()
+    by_pair = (1 + draws) * len(chosen) / 2 * 3 * size.n * size.width * min(size.n, size.width)
+    by_stream = stream_operations(measure, size)
+    need = stack_bytes(measure, size, draws, samples)
+    can_stream = symmetric(measure) and _streamed(measure, size) <= SHARE * free
+    if can_stream and not draws and by_stream > LONG:
         return Plan(measure, chosen, reduced, stacked=True, streamed=True)
-    if not fits:
+    if need > SHARE * free:
         if measure.summarise == Neighbors.of:
             return Plan(measure, chosen, reduced, stacked=False)
-        if _by_coordinates(measure) and (by_pair <= max(by_stream, _LONG) or not can_stream):
+        if by_coordinates(measure) and (by_pair <= max(by_stream, _LONG) or not can_stream):
             return Plan(measure, chosen, reduced, stacked=False)
         if can_stream:
             return Plan(measure, chosen, reduced, stacked=True, streamed=True)
-        fit = int(n * (_SHARE * free / need) ** 0.5)
-        fit -= fit % 10 ** max(len(str(fit)) - 2, 0)
-        refused = (
-            f"Relating each of {n} rows to each, {count} spaces need {_size(need)} of memory; {_size(free)} "
-            f"are free. Compare about {fit} rows, or fewer spaces at once."
-        )
-        return Plan(measure, chosen, reduced, stacked=False, refused=refused)
-    if not _by_coordinates(measure):
+        return Plan(measure, chosen, reduced, stacked=False, refused=_refusal(measure, size, free))
+    if not by_coordinates(measure):
         return Plan(measure, chosen, reduced, stacked=True)
-    entries = n * (n + 1) // 2
-    by_stack = (1 + draws + samples) * entries * count * (_GATHER + count) + count * n * n * width
+    by_stack = stack_operations(measure, size, draws, samples)
     return Plan(measure, chosen, reduced, stacked=by_stack <= max(by_pair, _CHEAP))
 
 
-def _by_coordinates(measure: Measure) -> bool:
-    """Whether the plain function takes the cheaper of rows and coordinates, as CKA does."""
-    return measure.needs == "gram" and measure.arrays == "any" and measure.score is None
+def estimate(plan: Plan, spaces: Sequence[Space], *, draws: int, samples: int) -> Estimate:
+    """Memory and multiplications of a plan, with so many shuffles and samples of the bootstrap."""
+    measure, size = plan.measure, Size.of(spaces, plan.reduced)
+    once = len(plan.pairs) // 2 if measure.symmetric else len(plan.pairs)
+    work: float | None
+    if plan.streamed:
+        work, need = stream_operations(measure, size), _streamed(measure, size)
+    elif plan.stacked:
+        work = stack_operations(measure, size, draws, samples)
+        need = stack_bytes(measure, size, draws, samples)
+    else:
+        work, need = pair_operations(measure, size, once, draws), pair_bytes(measure, size)
+    need += free_cores() * WORKSPACE
+    return Estimate(measure.name, size.spaces, once, work, need, free_bytes())
 
 
-def stack_bytes(measure: Measure, n: int, count: int) -> int:
-    """Memory that the stacked route needs at its peak, in bytes.
-
-    Relations are made one a core, with their matrix, its order and its ranks. Kept are, in double
-    and in single precision, the upper triangle of what is symmetric and all of what is not; of
-    neighbours, all but a few entries are 0 and are not kept.
-    """
-    cores = min(free_cores(), count)
-    if measure.needs == "neighbours":
-        return (16 + 40 * cores) * n * n
-    entries = n * (n + 1) // 2 if measure.needs == "gram" else n * n
-    return 56 * n * n * cores + 12 * entries * count
+def _streamed(measure: Measure, size: Size) -> int:
+    return stream_bytes(size, by_rows=measure.products is not None)
 
 
-def stream_bytes(spaces: Sequence[Space]) -> int:
-    """Memory that the streamed route needs at its peak, in bytes: prepared rows, and blocks."""
-    cores = free_cores()
-    rows = 4 * sum(space.n * space.width for space in spaces)
-    one = 40 * max(space.n * space.width for space in spaces)
-    return rows + cores * (one + 2 * BLOCK) + 17 * 8 * len(spaces) ** 2
+def _refusal(measure: Measure, size: Size, free: int) -> str:
+    """What does not fit, and the cheaper ways."""
+    least = _streamed if symmetric(measure) else stack_bytes
+    need = least(measure, size)
 
+    def fits(n: int) -> bool:
+        return least(measure, replace(size, n=n)) <= SHARE * free
 
-def free_bytes() -> int:
-    """Memory that is free for use, in bytes: of the machine, or of the container if that is less."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    lines = _read("/proc/meminfo").splitlines()
-    found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    most, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")
-    if most.strip().isdecimal() and used.strip().isdecimal():
-        cached = [
-            int(line.split()[1])
-            for line in _read("/sys/fs/cgroup/memory.stat").splitlines()
-            if line.startswith("inactive_file ")
-        ]
-        found.append(int(most) - int(used) + sum(cached))
-    return max(min(found), 0)
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="ascii")
-    except OSError:
-        return ""
-
-
-def _size(count: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} bytes"
+    fit, over = 0, size.n
+    while over - fit > 1:
+        middle = (fit + over) // 2
+        fit, over = (middle, over) if fits(middle) else (fit, middle)
+    fit -= fit % 10 ** max(len(str(fit)) - 2, 0)
+    fewer = f"Compare about {fit} rows, or fewer spaces at once" if fit else "Compare fewer spaces"
+    told = (
+        f"Relating each of {size.n} rows to each, {size.spaces} spaces need {said(need)} of memory; "
+        f"{said(free)} are free. {fewer}"
+    )
+    rows = stream_bytes(size, by_rows=True)
+    if rows <= SHARE * free:
+        return f"{told}; or take rsa_pearson or debiased_cka, which keep rows alone: {said(rows)}."
+    return f"{told}."

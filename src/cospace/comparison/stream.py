@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace._threads import each
-from cospace.comparison.plan import BLOCK
+from cospace.comparison.budget import AHEAD, BLOCK, WIDEST
 from cospace.comparison.undefined import UNDEFINED, why
 from cospace.entries import Entries, Tiled
 from cospace.errors import UndefinedMeasureError
@@ -23,8 +23,6 @@ __all__ = ["Stream", "stream"]
 
 Floats = npt.NDArray[np.float64]
 
-_WIDEST = 256
-"""Lines of the largest tile: the entries of one space stay in a core's cache."""
 _ROUNDING = 1e-5
 """Size of a relation, relative to that of the products it is made of, of which rounding leaves little."""
 _ALIKE = "All rows relate alike, to single precision: there is nothing to compare."
@@ -66,7 +64,7 @@ class Stream:
         """Make every tile above the diagonal, and those on it, once."""
         found = self._found
         n, count = len(found[0].on), len(found)
-        width = int(min(n, _WIDEST, max((BLOCK / (4 * count)) ** 0.5, 1)))
+        width = int(min(n, WIDEST, max((BLOCK / (4 * count)) ** 0.5, 1)))
         cuts = [slice(start, min(start + width, n)) for start in range(0, n, width)]
 
         def part(place: tuple[slice, slice]) -> tuple[Floats, Floats, Floats, Floats]:
@@ -87,8 +85,8 @@ class Stream:
         total = Pass(np.zeros((count, count)), np.zeros((count, n)), np.zeros(count))
         places = [(a, b) for i, a in enumerate(cuts) for b in cuts[i:]]
         # A few tiles at a time, so that their products need not all be kept.
-        for first in range(0, len(places), 16):
-            some = places[first : first + 16]
+        for first in range(0, len(places), AHEAD):
+            some = places[first : first + AHEAD]
             for (rows, columns), made in zip(some, each(part, some, self.tick), strict=True):
                 products, lines, mirrored, cubes = made
                 times = 1 if rows == columns else 2
