@@ -246,7 +246,7 @@ def compare(
         _write(result, saved, page)
     finally:
         # A file that cannot be written must not cost the result.
-        whole = _print(result, json=json)
+        whole = _print(result, json=json, intervals="intervals" in options)
     if not (whole or json or save or report):
         say("The rest: --report out.html to look at, --save out.json or --json to use.")
 
@@ -359,7 +359,7 @@ def _write(result: Comparison | Drift, save: Path | None, report: Path | None) -
         say(f"report: {write_report(result, report)}")
 
 
-def _print(result: Comparison | Drift, *, json: bool) -> bool:
+def _print(result: Comparison | Drift, *, json: bool, intervals: bool) -> bool:
     """Print the result, and return whether that was all of it."""
     from cospace.comparison import Comparison
 
@@ -367,6 +367,6 @@ def _print(result: Comparison | Drift, *, json: bool) -> bool:
         print_json(result)
         return True
     if isinstance(result, Comparison):
-        return print_comparison(result)
+        return print_comparison(result, intervals=intervals)
     print_drift(result)
     return True

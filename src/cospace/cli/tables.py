@@ -5,19 +5,26 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cospace.cli.console import write
 
 if TYPE_CHECKING:
-    from cospace.comparison import Cell, Comparison, SpaceFacts
+    from cospace.comparison import Cell, Comparison, ModelPair, SpaceFacts
     from cospace.drift import Drift
     from cospace.report.findings import Best
 
 __all__ = ["print_comparison", "print_drift", "wrapped"]
 
 EMPTY = "-"
+_INTERVALS = {
+    "rows": "bootstrap over rows",
+    "groups": "bootstrap over groups",
+    "folds": "jackknife over folds, about the value less its bias",
+}
+_CEILING = "ceiling: noise ceiling by split halves of the coordinates"
 PAIRS = 10
 """Most pairs that are shown with every measure; more are shown with the main one."""
 
@@ -58,7 +65,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Iterable[int], indent: str = "
     ]
 
 
-def print_comparison(result: Comparison, *, brief: bool = False) -> bool:
+def print_comparison(result: Comparison, *, brief: bool = False, intervals: bool = False) -> bool:
     """Print the most alike pair of sites of every two models, by every measure.
 
     Parameters
@@ -67,6 +74,8 @@ def print_comparison(result: Comparison, *, brief: bool = False) -> bool:
         The comparison.
     brief
         Show the main measure only, as is done with many pairs anyway.
+    intervals
+        Show intervals.
 
     Returns
     -------
@@ -78,7 +87,7 @@ def print_comparison(result: Comparison, *, brief: bool = False) -> bool:
     bests = best_pairs(result)
     pairs = list(dict.fromkeys(frozenset(best.models) for best in bests))
     main = primary(result)
-    notes = _Notes()
+    notes = _Notes(intervals=intervals)
     if brief or len(pairs) > PAIRS:
         brief = True
         shown = [best for best in bests if main is not None and best.measure.name == main.name]
@@ -91,16 +100,20 @@ def print_comparison(result: Comparison, *, brief: bool = False) -> bool:
             group = [best for best in bests if frozenset(best.models) == pair]
             write([_heading(group, result), ""])
             write([*_table(group, result, notes, named=False), ""])
+    if result.settings.get("correct", "max") != "max" and result.pairs:
+        names = {best.measure.name for best in shown}
+        write([*_pairs([pair for pair in result.pairs if pair.measure in names], result), ""])
     searched = any(best.searched > 1 for best in shown)
     _foot(notes.lines(shown, searched=searched), result.warnings)
     return not (searched or (brief and len(result.measures) > 1))
 
 
 class _Notes:
-    """Reasons of empty cells, numbered as they come."""
+    """What is shown beside the values, and reasons of empty cells, numbered as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, intervals: bool = False) -> None:
         self.reasons: list[str] = []
+        self.intervals = intervals
 
     def mark(self, reason: str) -> str:
         if reason not in self.reasons:
@@ -117,6 +130,11 @@ class _Notes:
             if any(best.reading.tests > 1 for best in shown):
                 text += "; reading: p corrected over the measures too (Holm)"
             found.append(("", f"{text}."))
+        if self.intervals:
+            told = [_INTERVALS[kind] for kind in _INTERVALS if kind in {c.interval for c in cells}]
+            found.append(("", f"95 %: {'; '.join(told)}." if told else "95 %: no interval."))
+        if any(cell.ceiling is not None for cell in cells):
+            found.append(("", f"{_CEILING}."))
         notes = dict.fromkeys(cell.note for cell in cells if cell.note and cell.p is None)
         found += [("", f"{EMPTY} in place of p: {note}.") for note in notes]
         return found
@@ -138,7 +156,9 @@ def _table(bests: Sequence[Best], result: Comparison, notes: _Notes, *, named: b
 
     known = {space.name: space for space in result.spaces}
     several = len({space.pooling for space in result.spaces}) > 1
-    head = ["value", "chance", "p", "reading", ""]
+    ceilings = any(cell.ceiling is not None for cell in result.cells)
+    more = ["95 %"] * notes.intervals + ["ceiling"] * ceilings
+    head = ["value", *more, "chance", "p", "reading", ""]
     rows = [head if named else ["measure", *head]]
     for best in bests:
         cell = best.cell
@@ -148,11 +168,36 @@ def _table(bests: Sequence[Best], result: Comparison, notes: _Notes, *, named: b
             else notes.mark(cell.reason or "No reason was recorded.")
         )
         p = cell.p if best.searched < 2 else cell.p_search
-        numbers = [_number(cell.value), _number(cell.null_mean), _p(p), reading]
+        beside = [_span(cell)] * notes.intervals + [_number(cell.ceiling)] * ceilings
+        numbers = [_number(cell.value), *beside, _number(cell.null_mean), _p(p), reading]
         where = _where(best, known, several=several, named=named)
         reduced = f" ({count(cell.reduced, 'PC')})" if cell.reduced else ""
         rows.append([*numbers, where] if named else [best.measure.name + reduced, *numbers, where])
-    return aligned(rows, right=range(3) if named else range(1, 4))
+    first = 0 if named else 1
+    return aligned(rows, right=range(first, first + 3 + len(more)))
+
+
+def _pairs(pairs: Sequence[ModelPair], result: Comparison) -> list[str]:
+    """Tests of whole models, corrected over their pairs."""
+    known = {space.name: space for space in result.spaces}
+    several = len({space.pooling for space in result.spaces}) > 1
+    symmetric = {measure.name: measure.symmetric for measure in result.measures}
+    over = max(Counter(pair.measure for pair in pairs).values(), default=0)
+    by = {"holm": "Holm", "bh": "Benjamini and Hochberg"}[result.settings["correct"]]
+    rows = [["measure", "p", "corrected", ""]]
+    for pair in pairs:
+        arrow = ", " if symmetric[pair.measure] else " -> "
+        place = arrow.join((pair.source_model, pair.target_model))
+        if pair.searched > 1:
+            sites = (_site(known[name], several=several) for name in (pair.source, pair.target))
+            place += f" ({arrow.join(sites)})"
+        rows.append([pair.measure, _p(pair.p_search), _p(pair.p_adjusted), place])
+    head = (
+        f"Pairs of models: p at any site, corrected over the {over} of them by each measure ({by})"
+    )
+    if all(pair.searched == 1 for pair in pairs):
+        head = f"Pairs: p corrected over the {over} of them by each measure ({by})"
+    return [head, "", *aligned(rows, right=(1, 2))]
 
 
 def _where(best: Best, known: dict[str, SpaceFacts], *, several: bool, named: bool) -> str:
@@ -189,6 +234,12 @@ def _reading(best: Best) -> str:
     if not tested:
         return "outside null"
     return "above chance" if best.measure.kind == "similarity" else "below chance"
+
+
+def _span(cell: Cell) -> str:
+    if cell.low is None or cell.high is None:
+        return EMPTY
+    return f"{cell.low:.2f} to {cell.high:.2f}"
 
 
 def _number(value: float | None) -> str:

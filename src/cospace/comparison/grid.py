@@ -262,7 +262,8 @@ def _bare(ceilings: Sequence[Ceiling | str], measure: Measure) -> Iterator[str]:
     """Tell of spaces that have no noise ceiling."""
     reasons = [found for found in ceilings if isinstance(found, str)]
     if reasons:
-        yield f"{len(reasons)} of {len(ceilings)} spaces have no noise ceiling by {measure.title}: {reasons[0]}"
+        title = "" if measure.title in reasons[0] else f" by {measure.title}"
+        yield f"No noise ceiling{title} for {len(reasons)} of {len(ceilings)} spaces: {reasons[0]}"
 
 
 def _scores(
