@@ -95,7 +95,7 @@ def test_texts_are_saved_and_read_back(cli, wordnet, tmp_path):
         (("plain", "--min-words", 2), "--min-words is for real texts (wordnet-examples, "),
         (("plain", "--folder", "."), "and plain is none: leave it out."),
         (("plain", "--limit", 481), "481 texts were asked for, and 'plain' has 480"),
-        (("plan",), "'plan' is not a file, packaged corpus or real text. Did you mean 'plain'?"),
+        (("plains",), "'plains' is not a file, packaged corpus or real text. Did you mean 'plain'?"),
         (("wordnet-examples", "--folder", "no"), "no is no folder, expected one with data.noun"),
     ],
 )
