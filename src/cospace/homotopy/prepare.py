@@ -1,0 +1,101 @@
+"""What is made once a space: of a target its smallest ball, of a source its basis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cospace._arrays import Array, double, namespace, to_numpy
+from cospace.errors import UndefinedMeasureError
+from cospace.homotopy.basis import Basis, Floats
+from cospace.homotopy.minmax import minimise_maximum
+from cospace.homotopy.result import Interval
+from cospace.linalg import RTOL, centred, mean_row, numerical_rank, singular_values
+from cospace.space import Space
+
+__all__ = ["Source", "Target", "as_space"]
+
+_RADIUS_GAP = 0.01
+
+
+def as_space(rows: Any, name: str) -> Space:
+    """A space as it is; an array as a space without ids.
+
+    Raises
+    ------
+    InputError
+        For an array that is no table of finite real numbers.
+    """
+    return rows if isinstance(rows, Space) else Space(rows, name=name)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A target prepared once: its centred rows, and the smallest ball around them."""
+
+    space: Space
+    """As it was given, in the order of the pair."""
+    rows: Floats
+    """Centred, shape (n, d)."""
+    mean: Floats
+    """Shape (d,)."""
+    radius: Interval
+    """Of the smallest ball around the rows."""
+    rank: int
+    """Numerical rank."""
+
+    @classmethod
+    def of(cls, space: Space, gap: float = _RADIUS_GAP, rtol: float = RTOL) -> Target:
+        """Prepare a space.
+
+        Raises
+        ------
+        UndefinedMeasureError
+            When all rows are the same.
+        """
+        _check_differs(space, "target")
+        # A Gram matrix would square the condition number; the triangle of a QR factor does not.
+        wide = np.asarray(to_numpy(centred(space.rows)))
+        rank = numerical_rank(singular_values(np.linalg.qr(wide, mode="r")), rtol)
+        ball = minimise_maximum(wide, Basis.constant(len(wide)), gap=min(gap, _RADIUS_GAP))
+        mean = np.asarray(to_numpy(mean_row(double(space.rows))))
+        return cls(space, wide, mean, Interval(ball.lower, ball.upper), rank)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A source, and its basis, made when it is first needed and then kept."""
+
+    space: Space
+    """As it was given, in the order of the pair."""
+    reduced: int | None = None
+    """How many leading principal components maps see; None for all."""
+    rtol: float = RTOL
+    """Rank tolerance."""
+
+    def __post_init__(self) -> None:
+        _check_differs(self.space, "source")
+
+    @cached_property
+    def basis(self) -> Basis:
+        """Of all rows."""
+        return Basis.of(self.space.rows, self.rtol, self.reduced)
+
+    def part(self, kept: Any) -> Basis:
+        """Of some rows."""
+        return Basis.of(to_numpy(self.space.rows)[kept], self.rtol, self.reduced)
+
+
+def _check_differs(space: Space, side: str) -> None:
+    if _all_equal(space.rows):
+        raise UndefinedMeasureError(
+            f"All {space.n} rows of {space.name} are the same: as a {side} it has no radius and no rank; "
+            "rows that differ are expected."
+        )
+
+
+def _all_equal(rows: Array) -> bool:
+    return bool(namespace(rows).all(rows == rows[0, :]))
