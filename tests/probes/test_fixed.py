@@ -177,6 +177,19 @@ def test_a_probe_is_used_for_many_sources(pair, split):
     assert one.to_dict() == two.to_dict()
 
 
+def test_rows_far_from_the_origin_do_not_break_the_bound():
+    # an affine copy: the map's error is a rounding, and so is the distance
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((100, 3)) * 1e-3 + 1e5
+    y = ["a" if v > 1e5 else "b" for v in x[:, 0]]
+    move = rng.standard_normal((3, 3)), rng.standard_normal(3)
+    found = fixed_classifier(target=x @ move[0] + move[1], source=x, labels=y, affine=move)
+    assert found.probe.norm > 1e3
+    assert found.value < 1e-5
+    assert found.check.holds
+    assert found.check.rounding < 1e-4
+
+
 def test_the_bound_stands_beside_the_value(pair, split):
     found = fixed_classifier(
         target=pair.target, source=pair.source, labels=pair.labels, split=split, affine=pair.affine
@@ -185,6 +198,7 @@ def test_the_bound_stands_beside_the_value(pair, split):
     left = pair.source.rows[:180] @ matrix + offset - pair.target.rows[:180]
     error = np.linalg.norm(left, axis=1).max()
     assert found.check.distance == pytest.approx(error, rel=1e-12)
+    assert found.value == found.in_sample.sup
     assert found.check.bound == pytest.approx(0.5 * found.probe.norm * error, rel=1e-12)
     assert found.check.holds
     inside, outside = found.records()

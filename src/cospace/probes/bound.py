@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from cospace.errors import ContractError, InputError
 
-__all__ = ["LIPSCHITZ", "BoundCheck", "check_bound", "extrinsic_bound"]
+__all__ = ["LIPSCHITZ", "BoundCheck", "check_bound", "extrinsic_bound", "logit_rounding"]
 
 LIPSCHITZ = 0.5
 """Lipschitz constant of softmax in the Euclidean norm at inverse temperature 1."""
@@ -72,7 +75,9 @@ class BoundCheck:
     factor: float | None
     """``value / (inverse temperature * norm * distance)``: at most 1/2. None where the bound is 0."""
     holds: bool
-    """Whether the value is within the bound, up to a rounding of 1e-9."""
+    """Whether the value is within the bound, up to rounding."""
+    rounding: float = 0.0
+    """What float64 leaves unsure of the value; 1e-9 is allowed in any case."""
 
     def require(self) -> BoundCheck:
         """Return the check where it holds.
@@ -100,8 +105,18 @@ def check_bound(
     distance: float,
     inverse_temperature: float = 1.0,
     constant: float = LIPSCHITZ,
+    rounding: float = 0.0,
 ) -> BoundCheck:
     """Hold an extrinsic distance against its bound; see :func:`extrinsic_bound`.
+
+    Parameters
+    ----------
+    value
+        The extrinsic distance, in-sample on the rows of ``distance``.
+    norm, distance, inverse_temperature, constant
+        As for :func:`extrinsic_bound`.
+    rounding
+        What float64 leaves unsure of the value, beyond 1e-9: see :func:`logit_rounding`.
 
     Returns
     -------
@@ -125,5 +140,16 @@ def check_bound(
         distance=distance,
         bound=bound,
         factor=value / reach if reach > 0.0 else None,
-        holds=bool(value <= bound * (1.0 + _RELATIVE) + _ABSOLUTE),
+        holds=bool(value <= bound * (1.0 + _RELATIVE) + _ABSOLUTE + rounding),
+        rounding=rounding,
     )
+
+
+def logit_rounding(norm: float, rows: npt.NDArray[np.float64]) -> float:
+    """Most that rounding moves the logits of a classifier of ``norm`` on rows of shape (n, d).
+
+    ``d eps norm max_i ||x_i||``: rows far from the origin cost digits that the affine map's error
+    does not tell of.
+    """
+    longest = float(np.linalg.norm(rows, axis=1).max())
+    return float(rows.shape[1] * np.finfo(np.float64).eps * norm * longest)

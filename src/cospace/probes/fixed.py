@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from cospace.errors import InputError
-from cospace.probes.bound import BoundCheck, check_bound
+from cospace.probes.bound import BoundCheck, check_bound, logit_rounding
 from cospace.probes.classifier import Classifier, Matrix
 from cospace.probes.divergence import DIAMETER, Divergence, attainable, divergence
 from cospace.probes.imitation import Attempt, Source, constant_error, imitate, likeliest
@@ -98,6 +98,11 @@ class FixedClassifier(Result):
     """Rows matched by ids or position, widths, seed."""
     warnings: tuple[str, ...] = ()
     """What a reader must know before believing a number."""
+
+    @property
+    def value(self) -> float:
+        """The extrinsic distance, ``in_sample.sup``."""
+        return self.in_sample.sup
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dictionary for the rows of the fit, and one for the held-out rows if any."""
@@ -213,11 +218,12 @@ def fixed_classifier(
     classes = own.classifier.classes
     wanted = own.classifier.probabilities(h)
     prepared = Source.of(g[seen], width, name=g_space.name)
-    composed, error = None, None
+    composed, error, rounding = None, None, 0.0
     if affine is not None:
         move = AffineMap(*affine)
         error = affine_error(move, g[seen], h[seen])
         composed = own.classifier.after(move.matrix, move.offset)
+        rounding = logit_rounding(own.norm, h[seen]) + logit_rounding(composed.norm, g[seen])
     found = imitate(
         prepared, wanted[seen], classes, logits=own.classifier.logits(h[seen]), composed=composed
     )
@@ -238,7 +244,12 @@ def fixed_classifier(
     in_sample = over(seen, copied, "in-sample")
     check = None
     if error is not None:
-        check = check_bound(value=in_sample.sup, norm=own.norm, distance=error).require()
+        check = check_bound(
+            value=in_sample.sup,
+            norm=own.norm,
+            distance=error,
+            rounding=rounding,
+        ).require()
     return FixedClassifier(
         target=h_space.name,
         source=g_space.name,

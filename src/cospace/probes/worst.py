@@ -11,7 +11,7 @@ import numpy as np
 
 from cospace.errors import InputError
 from cospace.measures.ridge import gulp_distance
-from cospace.probes.bound import BoundCheck, check_bound
+from cospace.probes.bound import BoundCheck, check_bound, logit_rounding
 from cospace.probes.certificate import certified_error
 from cospace.probes.classifier import Classifier
 from cospace.probes.divergence import DIAMETER, Divergence, attainable, divergence
@@ -215,8 +215,14 @@ def worst_case(
 
     in_sample = over(seen, "in-sample")
     check = None
-    if error is not None:
-        check = check_bound(value=in_sample.sup, norm=float(cap), distance=error).require()
+    if move is not None and error is not None:
+        composed = worst.after(*move)
+        check = check_bound(
+            value=in_sample.sup,
+            norm=float(cap),
+            distance=error,
+            rounding=logit_rounding(worst.norm, h[seen]) + logit_rounding(composed.norm, g[seen]),
+        ).require()
     proved = certified_error(
         hunt.source.design, wanted[seen], best.imitation.weight, best.imitation.offset
     )
