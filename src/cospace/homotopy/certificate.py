@@ -69,7 +69,7 @@ def lower_bound(target: Floats, q: Floats, weights: Floats, coefficients: Floats
     1.0
     >>> round(lower_bound(target, q, np.array([1.0, 1.0, 0.0]), np.array([[0.2]])), 2)
     1.0
-    >>> round(lower_bound(target, q, np.array([1.0, 1.0, 1.0]), np.array([[0.2]])), 2)
+    >>> round(lower_bound(target, q, np.array([1.0, 1.0, 1.0]), np.array([[3**0.5]])), 2)
     0.82
     """
     n = len(target)

@@ -139,8 +139,9 @@ def solve(
     if task.group == "translation":
         apart = target - _centred(source, basis, kept)
         moved = _minimise(apart, Basis.constant(n), task, start, progress)
-        return _solution(
-            np.eye(target.shape[1]), moved.coefficients[-1], moved, basis, moved.errors
+        found = AffineMap(np.eye(target.shape[1]), basis.mean, moved.coefficients[-1] * n**-0.5)
+        return Solution(
+            found, moved.lower, moved.errors, moved.weights, moved.steps, moved.rounding
         )
     fit: MinMax | None = None
     if n > basis.rank + 1:
