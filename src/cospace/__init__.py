@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cospace.corpus import Corpus
     from cospace.drift import Drift, measure_drift
     from cospace.extraction import extract
+    from cospace.homotopy import AffineDistance, affine_distance
     from cospace.measures import Measure
     from cospace.models.base import LanguageModel, Site, TokenPolicy
     from cospace.models.hf import load_model
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "AffineDistance": "homotopy",
     "Cell": "comparison",
     "Comparison": "comparison",
     "Corpus": "corpus",
@@ -44,6 +46,7 @@ _HOME = {
     "Space": "space",
     "Store": "store",
     "TokenPolicy": "models.base",
+    "affine_distance": "homotopy",
     "align_rows": "space",
     "compare": "comparison",
     "extract": "extraction",
@@ -57,6 +60,7 @@ _HOME = {
 _MODULES = ("corpora", "errors", "measures", "probes")
 
 __all__ = [
+    "AffineDistance",
     "Cell",
     "Comparison",
     "Corpus",
@@ -72,6 +76,7 @@ __all__ = [
     "Space",
     "Store",
     "TokenPolicy",
+    "affine_distance",
     "align_rows",
     "compare",
     "corpora",

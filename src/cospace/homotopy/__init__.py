@@ -2,6 +2,32 @@
 
 from cospace.homotopy.affine_map import AffineMap
 from cospace.homotopy.distance import affine_distance
+from cospace.homotopy.legacy import LegacyDistance, legacy_distance
+from cospace.homotopy.rank import (
+    TruncationGrid,
+    rank_correlation,
+    rank_sweep,
+    truncated,
+    truncation_grid,
+)
 from cospace.homotopy.result import AffineDistance, Errors, Interval
+from cospace.homotopy.sets import DistanceTable, Homotopy, affine_distances, hausdorff_hoare
 
-__all__ = ["AffineDistance", "AffineMap", "Errors", "Interval", "affine_distance"]
+__all__ = [
+    "AffineDistance",
+    "AffineMap",
+    "DistanceTable",
+    "Errors",
+    "Homotopy",
+    "Interval",
+    "LegacyDistance",
+    "TruncationGrid",
+    "affine_distance",
+    "affine_distances",
+    "hausdorff_hoare",
+    "legacy_distance",
+    "rank_correlation",
+    "rank_sweep",
+    "truncated",
+    "truncation_grid",
+]

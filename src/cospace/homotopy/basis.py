@@ -57,7 +57,7 @@ class Basis:
         rtol
             Rank tolerance.
         most
-            Keep the leading principal components alone, so many of them.
+            Keep at most so many leading principal components; the columns of Q are then in their order.
 
         Examples
         --------
@@ -70,12 +70,11 @@ class Basis:
         q, triangle = np.linalg.qr(np.asarray(centred(rows)))
         s = singular_values(triangle)
         rank = numerical_rank(s, rtol)
-        if most is not None and most < rank:
-            rank = most
-        if rank == triangle.shape[1] == triangle.shape[0]:
+        if most is None and rank == triangle.shape[1] == triangle.shape[0]:
             back = solve_triangular(triangle, np.eye(rank), check_finite=False)
         else:
             u, s, v = thin_svd(triangle)
+            rank = min(rank, rank if most is None else most)
             q = q @ u[:, :rank]
             back = v[:, :rank] / s[:rank]
         whole = np.empty((len(rows), rank + 1))
@@ -88,6 +87,15 @@ class Basis:
         """Basis of the constant alone: what the best single point is sought with."""
         return cls(np.full((n, 1), n**-0.5), np.empty((0, 0)), np.empty(0), RTOL)
 
+    def leading(self, k: int) -> Basis:
+        """The first k columns and the constant: leading components, if ``most`` was given."""
+        return Basis(
+            np.concatenate([self.q[:, :k], self.q[:, -1:]], axis=1),
+            self.back[:, :k],
+            self.mean,
+            self.rtol,
+        )
+
     @property
     def n(self) -> int:
         """Number of rows."""
@@ -97,8 +105,3 @@ class Basis:
     def rank(self) -> int:
         """Numerical rank of the centred source."""
         return int(self.q.shape[1]) - 1
-
-    def affine(self, coefficients: Floats) -> tuple[Floats, Floats]:
-        """Matrix (p, d) and offset (d,) of the map whose coefficients in the basis are given."""
-        matrix = self.back @ coefficients[:-1]
-        return matrix, coefficients[-1] * self.n**-0.5 - self.mean @ matrix

@@ -18,7 +18,7 @@ from cospace.homotopy.solve import GROUPS, Group, Solution, Task, check_group, r
 from cospace.result import plain
 from cospace.space import matched
 
-__all__ = ["affine_distance", "distance_between"]
+__all__ = ["affine_distance", "check_options", "distance_between"]
 
 _LISTED = 10
 _FEW = 5
@@ -112,7 +112,7 @@ def affine_distance(
     (True, True)
     """
     task = Task(group, rank, gap, limit)
-    _check_options(task, reduced, held_out)
+    check_options(task, reduced, held_out)
     pair = matched([as_space(target, "target"), as_space(source, "source")])
     goal, given = pair.spaces
     return distance_between(
@@ -319,7 +319,16 @@ def _notes(
         )
 
 
-def _check_options(task: Task, reduced: int | None, held_out: float | None) -> None:
+def check_options(task: Task, reduced: int | None, held_out: float | None) -> None:
+    """Refuse options that make no sense.
+
+    Raises
+    ------
+    InputError
+        For a gap, rank, number or share out of range.
+    UnknownNameError
+        For an unknown group.
+    """
     if task.group not in GROUPS:
         raise UnknownNameError.among(str(task.group), GROUPS, "group of maps")
     if not LEAST_GAP <= task.gap < 1.0:

@@ -75,6 +75,8 @@ class Source:
     """How many leading principal components maps see; None for all."""
     rtol: float = RTOL
     """Rank tolerance."""
+    made: Basis | None = None
+    """The basis of all rows, where it is at hand."""
 
     def __post_init__(self) -> None:
         _check_differs(self.space, "source")
@@ -82,7 +84,7 @@ class Source:
     @cached_property
     def basis(self) -> Basis:
         """Of all rows."""
-        return Basis.of(self.space.rows, self.rtol, self.reduced)
+        return self.made or Basis.of(self.space.rows, self.rtol, self.reduced)
 
     def part(self, kept: Any) -> Basis:
         """Of some rows."""
