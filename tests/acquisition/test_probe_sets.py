@@ -270,10 +270,12 @@ def test_the_words_alone_tell_a_label_that_has_words_of_its_own(plain):
     assert bag_of_words_accuracy(marked) > 0.9
 
 
-def test_few_acceptable_sentences_have_an_unacceptable_twin():
+def test_few_acceptable_sentences_have_an_unacceptable_twin_and_in_their_own_group():
     corpus = Corpus.packaged("acceptability")
     twins = near(corpus.texts, overlap=0.7, distance=1)
     assert 10 < len(twins) < len(corpus) / 10
+    group = dict(zip(corpus.texts, corpus.groups, strict=True))
+    assert all(group[one] == group[other] for one, other in twins)
 
 
 def test_replica_is_built_as_plain_from_other_topics_and_forms(plain):
