@@ -114,9 +114,9 @@ def embed(
     *,
     kind: str,
     schema: int,
-    levels: Mapping[str, Sequence[str]],
+    levels: Mapping[str, Sequence[Any]],
 ) -> dict[str, Any]:
-    """Turn records into rows of one layout; the texts of ``levels`` stand once and are pointed at.
+    """Turn records into rows of one layout; the values of ``levels`` stand once and are pointed at.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def embed(
     kind, schema
         What the records are of.
     levels
-        Columns of repeated texts, each with the texts whose place is fixed.
+        Columns of repeated values, each with the values whose place is fixed.
     """
     columns = list(records[0]) if records else []
     places = {column: {text: i for i, text in enumerate(given)} for column, given in levels.items()}

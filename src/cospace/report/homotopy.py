@@ -221,7 +221,8 @@ def _how_to_read(result: AffineHomotopyStudy) -> Section:
             "Smallest largest error, over all texts, of an affine map of the source onto the target. Solved to a "
             "certified interval; shown is its upper end, which the map attains. Divided by the radius of the "
             "smallest ball around the target’s rows it lies between 0 (an exact map) and 1 (no better than a "
-            "constant), so that targets of different size compare.",
+            "constant), so that targets of different size compare. "
+            "Correlations are of the distance itself, as in the paper.",
         ),
         (
             "Direction",
@@ -303,7 +304,7 @@ def _data(result: AffineHomotopyStudy) -> dict[str, Any]:
         records,
         kind=result.kind,
         schema=result.schema,
-        levels={"source": names, "target": names, "depth": [f"{d:g}" for d in depths]},
+        levels={"source": names, "target": names, "depth": depths},
     )
     return {
         **data,

@@ -35,9 +35,7 @@ def scatters(
     """Intrinsic against extrinsic distance, one point an ordered pair; None where there is no pair."""
     inner = {(p.source, p.target): p for p in result.intrinsic if p.depth == depth}
     pairs = [p for p in result.extrinsic if (p.task, p.depth) == (task, depth)]
-    pairs = [
-        p for p in pairs if there(getattr(inner.get((p.source, p.target)), "normalised", None))
-    ]
+    pairs = [p for p in pairs if there(getattr(inner.get((p.source, p.target)), "upper", None))]
     if not pairs:
         return None
     weak = {
@@ -49,7 +47,7 @@ def scatters(
     for kind, words in EXTRINSIC.items():
         points = []
         for p in pairs:
-            x, y = inner[p.source, p.target].normalised, getattr(p, kind)
+            x, y = inner[p.source, p.target].upper, getattr(p, kind)
             if not there(y):
                 continue
             points.append(
@@ -68,7 +66,8 @@ def scatters(
         "kind": "scatter",
         "panels": panels,
         "caption": f"One point an ordered pair of encoders, {task} at depth {depth:g}. Across: affine distance over "
-        "the unlabelled texts, divided by the target’s radius. Up: largest difference of probabilities when the "
+        "the unlabelled texts, in units of the target (not divided by its radius), as it is "
+        "correlated. Up: largest difference of probabilities when the "
         f"source imitates the target’s classifier. Pairs that share an encoder are not independent.{hollow}",
     }
 
@@ -79,7 +78,7 @@ def _panel(title: str, points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "title": title,
         "description": f"{count(len(points), 'pair')}; affine distance from {number(x_range[0], 2)} to "
         f"{number(x_range[1], 2)}, extrinsic from {number(y_range[0], 2)} to {number(y_range[1], 2)}.",
-        "x_label": "affine distance ÷ radius of the target",
+        "x_label": "affine distance, in units of the target",
         "y_label": "extrinsic distance",
         "x_range": x_range,
         "y_range": y_range,
@@ -129,9 +128,10 @@ def link_table(result: AffineHomotopyStudy, task: str, depth: float) -> Table:
         )
     return table(
         f"Correlation over ordered pairs of each intrinsic measure with the extrinsic distance, {task} at depth "
-        f"{depth:g}; similarities as 1 − similarity. p: one-sided, by relabelling encoders; not corrected, but for "
+        f"{depth:g}; the affine distance in units of the target, similarities as 1 − "
+        "similarity. p: one-sided, by relabelling encoders; not corrected, but for "
         f"the affine distance also by Holm over its {count(len(prediction.links), 'link')}. Over encoders, over "
-        f"texts: 95 % bootstrap intervals; over texts the fitted maps are kept.{paper}",
+        f"texts: 95 % bootstrap intervals; over texts the fitted maps are kept, and other measures have none.{paper}",
         "Measure",
         columns,
         groups,
