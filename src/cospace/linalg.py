@@ -18,10 +18,14 @@ __all__ = [
     "numerical_rank",
     "singular_values",
     "thin_svd",
+    "wide_mean",
 ]
 
 RTOL = 1e-6
 """Default rank tolerance, relative to the largest singular value."""
+
+_BLOCK = 1024
+"""Rows that are widened at once."""
 
 
 class SVD(NamedTuple):
@@ -43,6 +47,22 @@ def mean_row(x: Array) -> Array:
     if not bool(xp.any((x[-1, :] == first) & (x[x.shape[0] // 2, :] == first))):
         return mean
     return xp.where(xp.all(x == first, axis=0), first, mean)
+
+
+def wide_mean(x: Array) -> Array:
+    """``mean_row`` in float64; of narrower numbers a block of rows at a time, without a copy."""
+    xp = namespace(x)
+    if x.dtype == xp.float64:
+        return mean_row(x)
+    n, first = x.shape[0], x[0, :]
+    total = double(first)
+    total -= total
+    for start in range(0, n, _BLOCK):
+        total += xp.sum(double(x[start : min(start + _BLOCK, n), :]), axis=0)
+    mean = total / n
+    if not bool(xp.any((x[n - 1, :] == first) & (x[n // 2, :] == first))):
+        return mean
+    return xp.where(xp.all(x == first, axis=0), double(first), mean)
 
 
 def centred(x: Array) -> Array:

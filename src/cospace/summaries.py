@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from array_api_compat import device
 
-from cospace._arrays import Array, double, namespace, rows_at, to_numpy
+from cospace._arrays import Array, namespace, rows_at, to_numpy
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
 from cospace.linalg import RTOL, centred, norm, numerical_rank, singular_values, thin_svd
+from cospace.search import TIE, Search
 
 __all__ = [
     "ROUNDING",
@@ -32,10 +33,6 @@ __all__ = [
 
 ROUNDING = 1e-12
 """What is smaller than this, relative to what it was computed from, is rounding."""
-
-TIE = 1e-14
-"""Cosines and correlations that differ by no more than this are equal. Not larger: on rows with a
-common offset of 10^4 times their spread, all that they tell lies in the last eight digits."""
 
 Order = npt.NDArray[np.int64]
 """A permutation of row numbers."""
@@ -243,33 +240,9 @@ class Neighbors:
             For k >= n - 1 (all rows are neighbours), a row of zeros (it has no direction), or
             rows that are all equally near.
         """
-        if k < 1:
-            raise InputError(f"{k} neighbours were asked for; at least 1 is needed.")
-        x = to_numpy(double(rows))
-        n = len(x)
-        if k >= n - 1:
-            raise UndefinedMeasureError(
-                f"{k} neighbours of {n} rows are all or nearly all of them: at least {k + 2} rows are needed."
-            )
-        size = np.linalg.norm(x, axis=1, keepdims=True)
-        if not size.all():
-            raise UndefinedMeasureError(
-                f"Row {int(np.flatnonzero(size == 0)[0])} is zero: it has no direction, so no cosine neighbours."
-            )
-        x = x / size
-        index = np.empty((n, k), dtype=np.int64)
-        low, high = np.inf, -np.inf
-        for start in range(0, n, 1024):
-            block = x[start : start + 1024] @ x.T
-            here = np.arange(len(block))
-            block[here, here + start] = np.inf
-            low = min(low, float(block.min()))
-            block[here, here + start] = -np.inf
-            high = max(high, float(block.max()))
-            index[start : start + 1024] = _nearest(block, k)
-        if high - low <= TIE:
-            raise UndefinedMeasureError("All rows are equally near: there are no neighbours.")
-        return cls(index)
+        search = Search.cosine(rows, k)
+        search.refuse_alike()
+        return cls(search.neighbors(k))
 
     def permuted(self, order: Order) -> Neighbors:
         """Neighbours of the rows in another order."""
@@ -340,16 +313,6 @@ class Relation:
         if self.n != other.n:
             raise InputError(f"Relations of {self.n} and {other.n} rows cannot be compared.")
         return min(max(float(self.vector @ other.vector), -1.0), 1.0)
-
-
-def _nearest(block: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
-    """Columns of the k largest entries of every row, ascending; ties go to the first columns."""
-    n = block.shape[1]
-    last = np.partition(block, n - k, axis=1)[:, n - k, None]
-    taken = block > last + TIE
-    tied = (block >= last - TIE) & ~taken
-    taken |= tied & (np.cumsum(tied, axis=1) <= k - taken.sum(axis=1, keepdims=True))
-    return np.nonzero(taken)[1].reshape(-1, k)
 
 
 def _unit(vector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from cospace import search
 from cospace.errors import InputError
 from cospace.measures import (
     CATALOGUE,
@@ -15,7 +16,6 @@ from cospace.measures import (
     lle_weights,
     local_pca_dimension,
     mutual_knn,
-    nearest,
     two_nn_dimension,
 )
 from cospace.measures.nearest import euclidean_neighbors
@@ -58,7 +58,9 @@ def test_neighbours_do_not_depend_on_the_block_they_were_found_in(monkeypatch, b
     rng = np.random.default_rng(1)
     x = np.vstack([rng.normal(size=(150, 6)), np.repeat(rng.normal(size=(20, 6)), 3, axis=0)])
     expected = euclidean_neighbors(x, 8).index
-    monkeypatch.setattr(nearest, "_BLOCK", block)
+    monkeypatch.setattr(search, "_FEW", 50)
+    monkeypatch.setattr(search, "_KEYS", block)
+    monkeypatch.setattr(search, "_QUERIES", block)
     np.testing.assert_array_equal(euclidean_neighbors(x, 8).index, expected)
 
 

@@ -9,7 +9,7 @@ from array_api_compat import device
 
 from cospace._arrays import Array, double, namespace
 from cospace.errors import UndefinedMeasureError
-from cospace.linalg import centred, mean_row
+from cospace.linalg import centred, wide_mean
 
 __all__ = ["Covariance", "sized"]
 
@@ -71,7 +71,7 @@ class Covariance:
         """Sum up; None where a row's squared length exceeds ``limit``."""
         xp = namespace(x)
         n = x.shape[0]
-        means = _mean(x), _mean(y)
+        means = wide_mean(x), wide_mean(y)
         # Blocks are centred in place in the same memory: new memory costs more than the sums.
         step = min(n, max(_LEAST, min(_BLOCK, max(x.shape[1], y.shape[1]))))
         room = [
@@ -101,22 +101,6 @@ class Covariance:
                     sums[at] += part
         xx, yy = sums[1:] if own else (None, None)
         return cls(sums[0], xx, yy, numbers[0], numbers[1], (numbers[2], numbers[3], numbers[4]))
-
-
-def _mean(x: Array) -> Array:
-    """Mean row in float64; of narrower numbers a block at a time."""
-    xp = namespace(x)
-    if x.dtype == xp.float64:
-        return mean_row(x)
-    n, total = x.shape[0], double(x[0, :])
-    first = x[0, :]
-    total -= total
-    for start in range(0, n, _BLOCK):
-        total += xp.sum(double(x[start : min(start + _BLOCK, n), :]), axis=0)
-    mean = total / n
-    if not bool(xp.any((x[n - 1, :] == first) & (x[n // 2, :] == first))):
-        return mean
-    return xp.where(xp.all(x == first, axis=0), double(first), mean)
 
 
 def sized(rows: Array, side: str) -> Array:
