@@ -15,6 +15,7 @@ from cospace.cli.extract import extract
 from cospace.cli.measures import measures
 from cospace.cli.models import models
 from cospace.cli.report import report
+from cospace.cli.study import affine_homotopy
 from cospace.errors import InputError
 
 __all__ = ["run"]
@@ -90,6 +91,17 @@ for command, summary in (
     (report, "Write the report of a saved result."),
 ):
     app.command(cls=_Command, short_help=summary)(command)
+studies = typer.Typer(
+    name="study",
+    help="Run a paper's whole protocol on models of yours.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for command, summary in (
+    (affine_homotopy, "Affine maps between encoders, and what probes make of them."),
+):
+    studies.command(cls=_Command, short_help=summary)(command)
+app.add_typer(studies)
 
 
 def run(words: Sequence[str]) -> int:

@@ -35,8 +35,11 @@ def _load(path: Path) -> Result:
     from cospace.comparison import Comparison
     from cospace.drift import Drift
     from cospace.errors import InputError
+    from cospace.studies.affine_homotopy import AffineHomotopyStudy
 
-    known: dict[str, type[Result]] = {kind.kind: kind for kind in (Comparison, Drift)}
+    known: dict[str, type[Result]] = {
+        kind.kind: kind for kind in (Comparison, Drift, AffineHomotopyStudy)
+    }
     try:
         kind = json.loads(path.read_text(encoding="utf-8")).get("kind")
     except OSError as error:

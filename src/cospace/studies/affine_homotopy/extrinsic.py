@@ -132,7 +132,9 @@ def _pair(
 ) -> dict[str, Any]:
     seen, _ = task.split.positions(target)
     ids = list(task.split.train)
-    distance = affine_distance(target=target.take(ids), source=source.take(ids), gap=settings.gap)
+    distance = affine_distance(
+        target=target.take(ids), source=source.take(ids), gap=settings.gap, held_out=None
+    )
     affine = (distance.matrix, distance.offset)
     fixed = fixed_classifier(
         target=target,
@@ -159,6 +161,7 @@ def _pair(
         ),
     )
     assert fixed.held_out is not None  # noqa: S101  every task has a held-out side
+    assert fixed.soft_held_out is not None  # noqa: S101
     assert fixed.check is not None  # noqa: S101  an affine map was given
 
     def errors(of: Any, by: Any) -> Floats:
@@ -167,10 +170,10 @@ def _pair(
 
     return {
         "fixed": fixed.in_sample.sup,
-        "fixed_mean": fixed.in_sample.mean,
+        "fixed_mean": fixed.soft_in_sample.mean,
         "fixed_held_out": fixed.held_out.sup,
         "variation": fixed.in_sample.tv_sup,
-        "accuracy_gap": fixed.held_out.accuracy_gap,
+        "accuracy_gap": fixed.soft_held_out.accuracy_gap,
         "worst": worst.value,
         "worst_certified": worst.certified,
         "cap": worst.cap,

@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace.comparison import compare
-from cospace.homotopy import affine_distance
+from cospace.homotopy.distance import distance_between
+from cospace.homotopy.minmax import LIMIT
+from cospace.homotopy.prepare import Source, Target
+from cospace.homotopy.solve import Task
 from cospace.measures import CATALOGUE, find
 from cospace.space import Space
 from cospace.studies.affine_homotopy.result import Intrinsic
@@ -33,6 +36,8 @@ class Pairs:
     """One a pair."""
     errors: Floats
     """Error of every fitted text, shape (encoders, encoders, texts): source, target."""
+    targets: Mapping[str, Target]
+    """Every encoder as a target, with its radius."""
 
 
 def intrinsic_pairs(
@@ -60,6 +65,8 @@ def intrinsic_pairs(
         Called after each pair.
     """
     names = list(fitted)
+    targets = {name: Target.of(space, gap) for name, space in fitted.items()}
+    sources = {name: Source(space) for name, space in fitted.items()}
     others = baselines(list(fitted.values()), steps)
     errors = np.zeros((len(names), len(names), fitted[names[0]].n))
     records = []
@@ -67,7 +74,7 @@ def intrinsic_pairs(
         for j, target in enumerate(names):
             if i == j:
                 continue
-            found = _pair(fitted, held, source, target, gap, steps)
+            found = _pair(targets, sources, held, source, target, gap, steps)
             errors[i, j] = found["errors"]
             records.append(
                 Intrinsic(
@@ -80,33 +87,36 @@ def intrinsic_pairs(
                 )
             )
             tick()
-    return Pairs(tuple(records), errors)
+    return Pairs(tuple(records), errors, targets)
 
 
 _NUMBERS = ("lower", "upper", "normalised", "mean", "p95", "p99", "held_out", "held_out_mean")
 
 
 def _pair(
-    fitted: Mapping[str, Space],
+    targets: Mapping[str, Target],
+    sources: Mapping[str, Source],
     held: Mapping[str, Space],
     source: str,
     target: str,
     gap: float,
     steps: Steps,
 ) -> dict[str, Any]:
-    g, h = fitted[source], fitted[target]
+    g, h = sources[source].space, targets[target].space
 
     def compute() -> dict[str, Any]:
-        found = affine_distance(target=h, source=g, gap=gap)
-        errors = _errors(found.points(_double(g)), h)
-        unseen = _errors(found.points(_double(held[source])), held[target])
+        found = distance_between(
+            targets[target], sources[source], Task("affine", None, gap, LIMIT), by="ids"
+        )
+        errors = _errors(found.points(g.rows), h)
+        unseen = _errors(found.points(held[source].rows), held[target])
         return {
             "lower": found.lower,
             "upper": found.upper,
-            "normalised": found.normalised,
-            "mean": float(errors.mean()),
-            "p95": float(np.quantile(errors, 0.95)),
-            "p99": float(np.quantile(errors, 0.99)),
+            "normalised": found.normalised.upper,
+            "mean": found.in_sample.mean,
+            "p95": found.in_sample.p95,
+            "p99": found.in_sample.p99,
             "held_out": float(unseen.max()),
             "held_out_mean": float(unseen.mean()),
             "worst": found.worst_ids,
@@ -144,9 +154,5 @@ def baselines(spaces: list[Space], steps: Steps) -> dict[str, Floats]:
     return {name: np.asarray(table, dtype=np.float64) for name, table in kept.items()}
 
 
-def _double(space: Space) -> Floats:
-    return np.asarray(space.rows, dtype=np.float64)
-
-
 def _errors(mapped: Floats, target: Space) -> Floats:
-    return np.asarray(np.linalg.norm(mapped - _double(target), axis=1))
+    return np.asarray(np.linalg.norm(mapped - np.asarray(target.rows, dtype=np.float64), axis=1))

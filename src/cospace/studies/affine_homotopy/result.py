@@ -114,13 +114,13 @@ class Extrinsic:
     fixed: float
     """Largest l2 difference of probabilities, the target's task probe being imitated; fitted rows."""
     fixed_mean: float
-    """Mean over texts of the same."""
+    """Mean difference over texts, of the likeliest imitation (the tightest flattens most rows)."""
     fixed_held_out: float
     """Largest difference on held-out texts."""
     variation: float
     """Largest total variation on fitted rows."""
     accuracy_gap: float
-    """Held-out accuracy of the target's probe less that of the imitation."""
+    """Held-out accuracy of the target's probe less that of the likeliest imitation."""
     worst: float
     """The same for the classifier within ``cap`` that was found to be imitated worst; fitted rows."""
     worst_certified: float
@@ -218,7 +218,7 @@ class Truncation:
     target: int
     """Rank of the target's copy, in percent."""
     median: float
-    """Median over pairs of the affine distance, divided by the radius of the whole target."""
+    """Median over pairs of the affine distance, divided by the radius of the target's copy."""
     pairs: int
     """Number of pairs."""
 

@@ -44,8 +44,8 @@ class AffineHomotopySettings(Settings):
     """Steps of gradient ascent of the worst case."""
     truncations: tuple[_Share, ...] = (20, 30, 40, 50, 60, 70, 80, 90)
     """Ranks of truncated copies, in percent of full rank."""
-    truncated_pairs: Annotated[int, Field(ge=0)] = 12
-    """Pairs of encoders of the truncation grid; 0 leaves it out."""
+    truncated_encoders: Annotated[int, Field(ge=0)] = 4
+    """How many encoders, of the first, the truncation grid takes in pairs; 0 leaves it out."""
     permutations: Annotated[int, Field(ge=1)] = 9_999
     """Relabellings of encoders for p-values."""
     samples: Annotated[int, Field(ge=0)] = 1_000

@@ -1,0 +1,350 @@
+"""The study from its file to its result, step by step."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cospace.corpora import split
+from cospace.errors import InputError
+from cospace.homotopy.rank import TruncationGrid, rank_sweep, truncation_grid
+from cospace.space import Space
+from cospace.studies.affine_homotopy.extrinsic import TaskPairs, task_pairs
+from cospace.studies.affine_homotopy.intrinsic import BASELINES, Pairs, intrinsic_pairs
+from cospace.studies.affine_homotopy.published import published
+from cospace.studies.affine_homotopy.reading import Read, read_encoders
+from cospace.studies.affine_homotopy.relate import (
+    Errors,
+    Method,
+    mappability,
+    rank_link,
+    related,
+    text_interval,
+)
+from cospace.studies.affine_homotopy.result import (
+    AffineHomotopyStudy,
+    Encoder,
+    Link,
+    Mappability,
+    RankLink,
+    Truncation,
+)
+from cospace.studies.affine_homotopy.settings import AffineHomotopySettings
+from cospace.studies.steps import Steps
+
+__all__ = ["Progress", "run"]
+
+Floats = npt.NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, steps done, and steps in all."""
+
+_FITTED = 5 / 6
+_METHODS: tuple[Method, ...] = ("spearman", "pearson")
+
+
+def run(
+    settings: AffineHomotopySettings,
+    *,
+    base: Path,
+    into: Path,
+    store: Path | None = None,
+    progress: Progress | None = None,
+) -> AffineHomotopyStudy:
+    """Run the study, or what of it is not done yet.
+
+    Parameters
+    ----------
+    settings
+        The study file.
+    base
+        Folder from which its relative paths are seen.
+    into
+        Folder in which steps done are kept, so that an interrupted study goes on from there.
+    store
+        Folder of activations; by default in the user's cache.
+    progress
+        Called as (what, steps done, steps in all).
+
+    Raises
+    ------
+    InputError
+        For a study that cannot be run as it is, with what to change; and what reading models,
+        texts and tasks raises.
+    """
+    if not set(settings.extrinsic_depths) <= set(settings.depths):
+        raise InputError(
+            f"extrinsic_depths names {_listed(set(settings.extrinsic_depths) - set(settings.depths))}, and depths does "
+            "not: name them there too, for the two are related."
+        )
+    read = read_encoders(settings, base=base, store=store)
+    work = _Work(settings, read, Steps(into / "steps"), progress)
+    pairs = {depth: work.intrinsic(depth) for depth in settings.depths}
+    tasks = {
+        (task.name, depth): work.extrinsic(task.name, depth)
+        for task in read.tasks
+        for depth in settings.extrinsic_depths
+    }
+    easy = _mappability(read.names, pairs, tasks)
+    return AffineHomotopyStudy(
+        title=settings.title,
+        encoders=tuple(e for depth in settings.depths for e in work.encoders(depth, pairs[depth])),
+        intrinsic=tuple(record for each in pairs.values() for record in each.records),
+        tasks=tuple(fact for each in tasks.values() for fact in each.facts),
+        extrinsic=tuple(record for each in tasks.values() for record in each.records),
+        links=tuple(
+            link
+            for (task, depth), each in tasks.items()
+            for link in _links(task, depth, pairs[depth], each, settings, read.names)
+        ),
+        mappability=tuple(easy),
+        ranks=tuple(r for depth in settings.depths for r in work.ranks(depth, easy)),
+        truncations=tuple(work.truncations(pairs[max(settings.depths)])),
+        settings={
+            **settings.model_dump(mode="json"),
+            "rows": len(read.corpus),
+            "fitted": len(work.fitted),
+            "held_out": len(work.held),
+        },
+        warnings=tuple(_warnings(read, tasks)),
+        provenance={
+            "texts": {"name": read.corpus.name, "fingerprint": read.corpus.fingerprint},
+            "references": dict(read.references),
+            "store": read.store.manifest,
+            "versions": {
+                name: importlib.metadata.version(name) for name in ("cospace", "numpy", "scipy")
+            },
+        },
+    )
+
+
+@dataclass
+class _Work:
+    """The steps, with their count."""
+
+    settings: AffineHomotopySettings
+    read: Read
+    steps: Steps
+    progress: Progress | None
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        fitted, held = split(self.read.corpus, _FITTED, seed=self.settings.seed)
+        self.fitted, self.held = fitted.ids, held.ids
+        count = len(self.read.names)
+        ordered = count * (count - 1)
+        self.truncated = self.settings.truncated_encoders * len(self.settings.truncations)
+        self.total = (
+            ordered * len(self.settings.depths)
+            + ordered * len(self.read.tasks) * len(self.settings.extrinsic_depths)
+            + self.truncated
+        )
+
+    def _tick(self, what: str) -> Callable[[], None]:
+        def tick() -> None:
+            self.done += 1
+            if self.progress is not None:
+                self.progress(what, self.done, self.total)
+
+        return tick
+
+    def intrinsic(self, depth: float) -> Pairs:
+        """Affine distances at one depth."""
+        spaces = {name: self.read.space(name, depth) for name in self.read.names}
+        return intrinsic_pairs(
+            {name: space.take(self.fitted) for name, space in spaces.items()},
+            {name: space.take(self.held) for name, space in spaces.items()},
+            depth=depth,
+            gap=self.settings.gap,
+            steps=self.steps,
+            tick=self._tick("affine distances"),
+        )
+
+    def extrinsic(self, task: str, depth: float) -> TaskPairs:
+        """Imitations on one task at one depth."""
+        named = next(each for each in self.read.tasks if each.name == task)
+        return task_pairs(
+            {name: self.read.space(name, depth, task) for name in self.read.names},
+            named,
+            self.settings,
+            depth=depth,
+            steps=self.steps,
+            tick=self._tick(f"imitations, {task}"),
+        )
+
+    def encoders(self, depth: float, pairs: Pairs) -> list[Encoder]:
+        """What every encoder is like at one depth."""
+        return [
+            Encoder(
+                name=name,
+                reference=self.read.references[name],
+                depth=depth,
+                site=str(pairs.targets[name].space.facts.get("site")),
+                width=pairs.targets[name].space.width,
+                rank=pairs.targets[name].rank,
+                radius=pairs.targets[name].radius.upper,
+                ranks=_ranks(pairs.targets[name].space),
+            )
+            for name in self.read.names
+        ]
+
+    def ranks(self, depth: float, easy: Sequence[Mappability]) -> list[RankLink]:
+        """Rank beside the median distance to an encoder, at one depth."""
+        medians = {m.target: m.median for m in easy if m.kind == "affine" and m.depth == depth}
+        return rank_link(
+            [_ranks(self.read.space(name, depth).take(self.fitted)) for name in self.read.names],
+            [medians[name] for name in self.read.names],
+            depth=depth,
+            permutations=self.settings.permutations,
+            rng=self.settings.seed,
+        )
+
+    def truncations(self, pairs: Pairs) -> list[Truncation]:
+        """Median distance between truncated copies of some encoders, at the last depth."""
+        spaces = [t.space for t in pairs.targets.values()][: self.settings.truncated_encoders]
+        if not spaces:
+            return []
+        shares = [share / 100 for share in self.settings.truncations]
+        parts = {
+            "spaces": [space.fingerprint for space in spaces],
+            "shares": shares,
+            "gap": self.settings.gap,
+        }
+        before = self.done
+
+        def tell(what: str, done: int, total: int) -> None:
+            self.done = before + done * self.truncated // total
+            self._tick(f"truncated copies, {what}")()
+
+        grid = TruncationGrid.from_dict(
+            self.steps.once(
+                "truncated",
+                parts,
+                lambda: truncation_grid(
+                    spaces, shares, normalised=True, gap=self.settings.gap, progress=tell
+                ).to_dict(),
+            )
+        )
+        return [
+            Truncation(
+                round(100 * cell.source_share),
+                round(100 * cell.target_share),
+                cell.median,
+                cell.pairs,
+            )
+            for cell in grid.cells
+        ]
+
+
+def _ranks(space: Space) -> dict[str, int]:
+    return {
+        tolerance if isinstance(tolerance, str) else f"{tolerance:g}": rank
+        for tolerance, rank in rank_sweep(space).items()
+    }
+
+
+def _mappability(
+    names: Sequence[str],
+    pairs: Mapping[float, Pairs],
+    tasks: Mapping[tuple[str, float], TaskPairs],
+) -> list[Mappability]:
+    found = []
+    for depth, each in pairs.items():
+        table = np.zeros((len(names), len(names)))
+        for r in each.records:
+            table[names.index(r.source), names.index(r.target)] = r.normalised
+        found += mappability(table, names, kind="affine", depth=depth)
+    for (task, depth), those in tasks.items():
+        found += mappability(Errors(those.errors["fixed"]).largest(), names, kind=task, depth=depth)
+    return found
+
+
+def _links(
+    task: str,
+    depth: float,
+    pairs: Pairs,
+    imitations: TaskPairs,
+    settings: AffineHomotopySettings,
+    names: Sequence[str],
+) -> list[Link]:
+    tables: dict[str, Floats] = {"affine": Errors(pairs.errors).largest()}
+    for measure in BASELINES:
+        table = np.zeros((len(names), len(names)))
+        for r in pairs.records:
+            table[names.index(r.source), names.index(r.target)] = r.baselines[measure]
+        tables[measure] = table
+    links = []
+    for kind, errors in imitations.errors.items():
+        extrinsic = Errors(errors)
+        for measure, table in tables.items():
+            for method in _METHODS:
+                found = related(
+                    table,
+                    extrinsic.largest(),
+                    method,
+                    permutations=settings.permutations,
+                    samples=settings.samples,
+                    rng=settings.seed,
+                )
+                if found is None:
+                    continue
+                ends = None
+                if measure == "affine":
+                    ends = text_interval(
+                        Errors(pairs.errors),
+                        extrinsic,
+                        method,
+                        samples=settings.samples,
+                        rng=settings.seed,
+                    )
+                theirs, on = published(task, kind, measure, method)
+                links.append(
+                    Link(
+                        task=task,
+                        depth=depth,
+                        extrinsic=kind,
+                        measure=measure,
+                        method=method,
+                        value=found.value,
+                        p=found.p,
+                        smallest_p=found.smallest_p,
+                        low=found.low,
+                        high=found.high,
+                        text_low=None if ends is None else ends[0],
+                        text_high=None if ends is None else ends[1],
+                        published=theirs,
+                        published_on=on,
+                    )
+                )
+    return links
+
+
+def _warnings(read: Read, tasks: Mapping[tuple[str, float], TaskPairs]) -> list[str]:
+    found = []
+    weak = sorted(
+        {
+            f"{fact.encoder} on {fact.task}"
+            for each in tasks.values()
+            for fact in each.facts
+            if fact.accuracy <= fact.majority
+        }
+    )
+    if weak:
+        found.append(
+            f"Probes that do no better than the most frequent class: {', '.join(weak)}. What imitates them says little."
+        )
+    count = len(read.names)
+    if count < 5:
+        found.append(
+            f"{count} encoders have {[0, 1, 2, 6, 24][count]} relabellings: a correlation over their pairs cannot "
+            f"reach a p below {1 / [1, 1, 2, 6, 24][count]:.2g}."
+        )
+    return found
+
+
+def _listed(values: set[float]) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(values))
