@@ -196,7 +196,7 @@ def three_models() -> Comparison:
             "permutations": 199,
             "seed": 0,
             "rank_tolerance": 1e-6,
-            "pairs": "all; decompositions at matched depths 0, 0.25, 0.5, 0.75, 1",
+            "grid": False,
             "matched": "ids",
         },
         warnings=(

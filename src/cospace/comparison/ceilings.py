@@ -19,7 +19,8 @@ __all__ = ["ceilings_of", "has_ceiling"]
 def has_ceiling(measure: Measure) -> bool:
     """Whether halves of pure noise are alike by 0, without which a ceiling would be too high."""
     least = measure.bounds[0]
-    return measure.kind == "similarity" and least is not None and least < 0.0
+    related = measure.kind == "similarity" and measure.needs == "gram"
+    return related and least is not None and least < 0.0
 
 
 def ceilings_of(

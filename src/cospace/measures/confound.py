@@ -63,6 +63,9 @@ def beyond(
 ) -> Measure:
     """Record of ``partial_rsa`` (Spearman, correlation) beyond some confounds of these very texts.
 
+    What rises with the ranks of a confound is taken off; where likeness depends on it in another
+    way (texts that are long or short in one direction of both spaces), a part remains.
+
     Parameters
     ----------
     names

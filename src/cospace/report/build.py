@@ -22,7 +22,9 @@ from cospace.report.findings import (
 )
 from cospace.report.maps import map_block
 from cospace.report.numbers import claims, measures_table, numbers_table
-from cospace.report.verdicts import LEVEL, Readings
+from cospace.report.pairs import pairs_section
+from cospace.report.reading import how_to_read
+from cospace.report.verdicts import Readings
 from cospace.report.words import count, joined
 from cospace.result import Result
 
@@ -76,6 +78,8 @@ def _comparison(result: Comparison) -> dict[str, Any]:
             f"Of {len(told)} unrelated pairs about {round(0.05 * len(told)) or 1} would fall under "
             "p = 0.05 by chance: p is not corrected for the number of pairs."
         )
+        if result.settings.get("correct", "max") != "max":
+            rest += " The table of pairs of models corrects for it."
         findings.append({"text": rest, "tone": "untested"})
     far = outside(bests) if len(groups) <= 2 else None
     if far:
@@ -84,7 +88,8 @@ def _comparison(result: Comparison) -> dict[str, Any]:
     if loud:
         findings.append({"text": loud, "tone": "chance"})
     pairs = {(c.source, c.target) for c in result.cells if c.source != c.target}
-    sections = [_numbers(result, bests, all_pairs=len(pairs) <= FEW_PAIRS), *models_section(result)]
+    sections = [_numbers(result, bests, all_pairs=len(pairs) <= FEW_PAIRS)]
+    sections += [*pairs_section(result), *models_section(result)]
     curve = leading_panel(groups)
     if curve["series"]:
         sections.append(_leading(curve))
@@ -93,7 +98,7 @@ def _comparison(result: Comparison) -> dict[str, Any]:
     else:
         block = measures_table(result)
         sections.append({"id": "measures", "title": "The measures", "blocks": [block]})
-    sections += [_how_to_read(result), repeat_section(result)]
+    sections += [how_to_read(result), repeat_section(result)]
     return {
         "kind": "comparison",
         "title": f"{joined(list(groups))[:120]} · cospace comparison",
@@ -198,69 +203,3 @@ def _measures(result: Comparison, groups: dict[str, list[SpaceFacts]]) -> list[d
             }
         )
     return sections
-
-
-def _how_to_read(result: Comparison) -> dict[str, Any]:
-    tolerance = result.settings.get("rank_tolerance", result.settings.get("rtol"))
-    at = f" (tolerance {tolerance:g})" if isinstance(tolerance, int | float) else ""
-    items = [
-        (
-            "Value",
-            "One measure on one ordered pair of spaces. Its direction is stated with the measure.",
-        ),
-        (
-            "Null",
-            "The same measure after the rows of the target have been shuffled, so that row i is no "
-            "longer the same text: mean ± standard deviation. A value means something only as far as it "
-            "leaves its null. Where it says “over all permutations” both are exact, in closed form; "
-            "elsewhere they are over the shuffles drawn.",
-        ),
-        (
-            "Effect",
-            "(value − null) / (identical − null): 0 by chance, 1 for identical spaces, below 0 for "
-            "less alike than chance. It takes off what a measure shows for unrelated rows; it does not "
-            "make two measures comparable.",
-        ),
-        (
-            "p",
-            "(1 + shuffles at least as alike) / (1 + shuffles). With 199 shuffles the least possible "
-            "p is 0.005. Without shuffles, where the null is exact, p is the tail of the Pearson type "
-            "III distribution with the null's mean, spread and skewness. A cell without p says why.",
-        ),
-        (
-            "p (search)",
-            "Corrected for having searched over sites, by the maximum statistic: every cell is put on "
-            "the scale of its own null (own level and spread), and counted against the most surprising of all "
-            "cells of the two models in each shuffle.",
-        ),
-        (
-            "Reading",
-            f"More alike than chance: p (search), or p where nothing was searched, is at most {LEVEL:g} after "
-            "Holm's correction for the number of measures tested on the same two models; unrelated "
-            "models are so called in at most 5 of 100 comparisons. It is not corrected for the number of "
-            "pairs of models. Without p: whether the value lies more than 3 standard deviations beyond "
-            "its null, and “not tested”. More alike than chance is not the same as much alike: look at "
-            "the value and the effect.",
-        ),
-        ("Interval", "95 % bootstrap interval over rows, where it is defined."),
-        (
-            "Held out, in-sample",
-            "Held out: fitted and scored rows are disjoint. In-sample values of fitted measures rise "
-            "with the width.",
-        ),
-        (
-            "Reduced",
-            "Compared on that many leading principal components instead of all coordinates, because "
-            "the measure would be forced to its end by the number of coordinates alone.",
-        ),
-        ("Rank", f"Directions of the centred rows that are not numerically zero{at}."),
-        (
-            "Relative depth",
-            "0 is the token embedding, 1 the end of the model; (i + 1) / L after block i of L.",
-        ),
-    ]
-    return {
-        "id": "reading",
-        "title": "How to read this",
-        "blocks": [{"kind": "terms", "items": [list(item) for item in items]}],
-    }

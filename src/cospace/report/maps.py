@@ -158,11 +158,9 @@ def _missing(
     size = len(result.spaces)
     ordered = sum(cell.source != cell.target for cell in cells)
     if ordered < size * (size - 1):
-        pairs = result.settings.get("pairs")
-        why = f" ({pairs})" if isinstance(pairs, str) else ""
         told.append(
-            f"{measure.title} was run on {ordered:,} of {size * (size - 1):,} ordered pairs{why}; "
-            "the others were not asked for."
+            f"{measure.title} was run on {ordered:,} of {size * (size - 1):,} ordered pairs, at matched depths; "
+            "grid=True (--grid) runs it on all."
         )
     notes = Counter(
         (cell.note, cell.p is None) for cell in cells if cell.note and cell.value is not None

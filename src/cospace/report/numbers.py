@@ -14,6 +14,8 @@ from cospace.report.words import count, joined, number, p_text, plus_minus, span
 __all__ = ["claims", "direction", "measures_table", "numbers_table"]
 
 
+_CEILING = {"label": "Noise ceiling", "align": "num", "part": "rest", "short": "noise ceiling"}
+_OVER = {"groups": "over groups", "folds": "over folds"}
 _SEARCH = {"label": "p (search)", "align": "num", "part": "rest", "short": "p (search)"}
 
 
@@ -23,13 +25,14 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
     found = _all(result) if all_pairs else list(bests)
     groups: dict[str, list[list[Any]]] = {}
     searched = any(best.searched > 1 for best in found)
+    ceilings = any(best.cell.ceiling is not None for best in found)
     scales = {
         m.name: measure_scale(m.kind, m.bounds, _values(result, m.name)) for m in result.measures
     }
     for best in found:
         ordered = sorted(best.models, key=[s.model for s in result.spaces].index)
         title = ordered[0] if ordered[0] == ordered[1] else joined(ordered)
-        row = _row(best, spaces, scales[best.measure.name], searched=searched)
+        row = _row(best, spaces, scales[best.measure.name], searched=searched, ceilings=ceilings)
         groups.setdefault(title, []).append(row)
     columns = [
         {"label": "Measure"},
@@ -38,6 +41,7 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
         {"label": "Null, mean ± sd", "align": "num", "part": "rest", "short": "null"},
         {"label": "Dot: value; band: null", "part": "strip-cell"},
         {"label": "95 % interval", "align": "num", "part": "rest", "short": "95 %"},
+        *([_CEILING] if ceilings else []),
         {"label": "p", "align": "num", "part": "rest", "short": "p"},
         *([_SEARCH] if searched else []),
         {"label": "n", "align": "num", "part": "rest", "short": "n"},
@@ -103,7 +107,12 @@ def measures_table(result: Comparison) -> dict[str, Any]:
 
 
 def _row(
-    best: Best, spaces: dict[str, SpaceFacts], scale: dict[str, Any], *, searched: bool
+    best: Best,
+    spaces: dict[str, SpaceFacts],
+    scale: dict[str, Any],
+    *,
+    searched: bool,
+    ceilings: bool,
 ) -> list[Any]:
     cell, measure, verdict = best.cell, best.measure, best.reading
     arrow = "↑" if measure.kind == "similarity" else "↓"
@@ -135,7 +144,8 @@ def _row(
                 "tone": verdict.key,
             }
         },
-        span(cell.low, cell.high),
+        {"text": span(cell.low, cell.high), "note": _OVER.get(cell.interval or "", "")},
+        *([number(cell.ceiling)] if ceilings else []),
         p_text(cell.p),
         *([p_text(cell.p_search)] if searched else []),
         f"{cell.n:,}",
