@@ -84,7 +84,11 @@ def read_encoders(
         )
     folder = store or cache_folder() / "activations"
     tasks = tuple(
-        load_task(str(base / ref) if (base / ref).is_file() else ref, rng=settings.seed)
+        load_task(
+            str(base / ref) if (base / ref).is_file() else ref,
+            limit=settings.limit,
+            rng=settings.seed,
+        )
         for ref in settings.tasks
     )
     _once([task.name for task in tasks], "tasks")

@@ -27,6 +27,8 @@ class AffineHomotopySettings(Settings):
     """How many of them; by default 6 times the largest width, of which a sixth is held out."""
     tasks: tuple[str, ...] = ("sentiment", "acceptability")
     """Labelled tasks: packaged, a file, or a GLUE name."""
+    limit: Annotated[int, Field(ge=40)] | None = None
+    """Most texts of each side of a task, drawn once; by default all."""
     depths: tuple[_Depth, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
     """Relative depths of the intrinsic distance."""
     extrinsic_depths: tuple[_Depth, ...] = (1.0,)
