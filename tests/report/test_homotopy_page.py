@@ -25,7 +25,7 @@ from cospace.report.homotopy_findings import (
     share_of_bound,
 )
 from cospace.report.homotopy_prediction import Prediction, headline
-from cospace.report.render import page_html
+from cospace.report.render import page_html, write_report
 from cospace.report.scatter import scatter
 from cospace.studies.affine_homotopy.result import (
     AffineHomotopyStudy,
@@ -472,3 +472,11 @@ def test_a_scatter_puts_points_where_they_belong() -> None:
     assert "A &amp; &lt;b&gt;" in drawn
     same = {**block, "x_range": (1.0, 1.0), "points": block["points"][:1]}
     assert 'cx="215"' in str(scatter(same))
+
+
+def test_a_study_has_a_report(few: AffineHomotopyStudy, tmp_path: Path) -> None:
+    found = write_report(few, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert found == page_html(study_page(few))
+    few.save(tmp_path / "study.json")
+    again = AffineHomotopyStudy.load(tmp_path / "study.json")
+    assert page_html(study_page(again)) == found

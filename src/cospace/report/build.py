@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cospace.comparison.result import Comparison, SpaceFacts
 from cospace.drift.result import Drift
@@ -27,6 +27,9 @@ from cospace.report.reading import how_to_read
 from cospace.report.verdicts import Readings
 from cospace.report.words import count, joined
 from cospace.result import Result
+
+if TYPE_CHECKING:
+    from cospace.studies.affine_homotopy.result import AffineHomotopyStudy
 
 __all__ = ["build"]
 
@@ -52,9 +55,13 @@ def build(result: Result) -> dict[str, Any]:
         return _comparison(result)
     if isinstance(result, Drift):
         return drift_page(result)
+    if getattr(result, "kind", None) == "affine-homotopy study":
+        from cospace.report.homotopy import study_page
+
+        return study_page(cast("AffineHomotopyStudy", result))
     raise InputError(
         f"A report shows a comparison or a drift; got {type(result).__name__}. "
-        "Pass what cospace.compare or cospace.measure_drift returns."
+        "Pass what cospace.compare, cospace.measure_drift or a study returns."
     )
 
 
