@@ -3,18 +3,20 @@
 ::
 
     python examples/seed_ensemble.py                 # ten encoders, into the cache folder
-    python examples/seed_ensemble.py --into FOLDER --seeds 12 --steps 2000
+    python examples/seed_ensemble.py --into FOLDER --seeds 12 --steps 4000
 
-The text is WordNet's definitions and example sentences (1.4 million words, WordNet licence), the
+The text is WordNet's definitions and example sentences (1.45 million words, WordNet licence), the
 tokenizer that of the packaged ``minilm`` (BERT's uncased WordPiece). Every encoder has the same
 text, the same shape and the same number of steps; its seed sets the initial weights, the order of
-the rows and which tokens are masked. Each is trained by one thread, as many side by side as there
-are cores, so the result does not depend on how many there are.
+the rows and which tokens are hidden. Each is trained by one thread, as many side by side as there
+are cores, so its weights do not depend on how many there are.
 
 ``FOLDER/seed-00`` and so on are checkpoints that transformers and ``cospace.load_model`` read;
 ``training.json`` in each says what it saw and how well it predicts the texts that were held out.
-Finished encoders are kept. An interrupted run (Ctrl-C) goes on where it stopped when the same
-command is given again, and ends with the same weights as an uninterrupted one.
+``FOLDER/ensemble.json`` has the text's origin and licence, ``FOLDER/held-out.json`` the ids of the
+texts that no encoder saw. Finished encoders are kept; one that was interrupted (Ctrl-C) goes on
+where it stopped when the same command is given again, and ends with the weights that it would have
+had without.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def prepare(folder: Path, settings: Settings, tell: Callable[[str], None]) -> Te
         If the text or the tokenizer cannot be had.
     """
     record, path = {"schema": SCHEMA, "settings": _plain(settings)}, folder / "ensemble.json"
-    names = {"train": folder / "train.npy", "held_out": folder / "held-out.npy"}
+    arrays = {"train": folder / "train.npy", "held_out": folder / "held-out.npy"}
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
         found = {"schema": known.get("schema"), "settings": known.get("settings")}
@@ -85,8 +87,8 @@ def prepare(folder: Path, settings: Settings, tell: Callable[[str], None]) -> Te
                 f"{folder} holds an ensemble with {_first_difference(found, record)}: name another "
                 "folder with --into, or remove this one."
             )
-        if all(name.exists() for name in names.values()):
-            return _text({kind: np.load(name) for kind, name in names.items()}, known["tokens"])
+        if all(each.exists() for each in arrays.values()):
+            return _text({kind: np.load(at) for kind, at in arrays.items()}, known["tokens"])
     tokenizer = load_tokenizer(settings)
     sides: dict[str, list[list[int]]] = {"train": [], "held_out": []}
     sources, held_out = [], {}
@@ -116,8 +118,8 @@ def prepare(folder: Path, settings: Settings, tell: Callable[[str], None]) -> Te
         "held_out": int(packed["held_out"].size),
     }
     text = _text(packed, tokens)
-    for kind, name in names.items():
-        _write_rows(name, packed[kind])
+    for kind, at in arrays.items():
+        _write_rows(at, packed[kind])
     _write_json(folder / "held-out.json", held_out)
     unigram = unigram_scores(text, settings)
     # Written last: with it the text counts as made.
