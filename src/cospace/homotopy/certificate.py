@@ -11,7 +11,7 @@ __all__ = ["lower_bound", "rounding", "row_errors"]
 
 _FLOOR = 1e-6
 """Share of the weight that is spread over all rows: it keeps the weighted basis well conditioned."""
-_INFLATE = 1.01
+_INFLATE = 1.0001
 """What is taken off for a fit that is not exact is enlarged by this, against its own rounding."""
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from cospace.errors import InputError, UnknownNameError
 from cospace.homotopy.affine_map import AffineMap
-from cospace.homotopy.basis import Floats
 from cospace.homotopy.minmax import LEAST_GAP, LIMIT, Progress
 from cospace.homotopy.prepare import Source, Target, as_space
 from cospace.homotopy.result import AffineDistance, Errors, Interval
@@ -131,7 +130,6 @@ class _Tested(NamedTuple):
 
     errors: Errors | None = None
     trained_on: int | None = None
-    start: Floats | None = None
     note: str | None = None
 
 
@@ -170,16 +168,13 @@ def distance_between(
         When a map meets every row whatever the target.
     """
     goal, given = target.space, source.space
-    # The fit on some rows comes first: it must know nothing of the fit on all of them, which may
-    # start from its weights.
+    # The fit on some rows comes first, so that only one basis is in memory at a time.
     tested = _Tested()
     if held_out is not None:
         tested = _test(target, source, task, held_out, rng, progress)
     basis = source.basis
     check_group(task, source, goal.width, basis)
-    found = solve(
-        task, target.rows, source, basis, start=tested.start, progress=_named(progress, "all rows")
-    )
+    found = solve(task, target.rows, source, basis, progress=_named(progress, "all rows"))
     closed = found.upper <= found.lower * (1.0 + task.gap) + found.rounding
     lower = min(found.lower, found.upper)
     # With all constants in the group no distance exceeds the radius.
@@ -264,9 +259,7 @@ def _test(
         progress=_named(progress, "without held-out rows"),
     )
     errors, _ = row_errors_of(target.rows[held], source, held, found.map)
-    start = np.full(n, 0.1 / n)
-    start[kept] = found.weights
-    return _Tested(Errors.of(errors), len(kept), start)
+    return _Tested(Errors.of(errors), len(kept))
 
 
 def _named(progress: Progress | None, what: str) -> Progress | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cospace.homotopy.basis import Basis, Floats
 from cospace.homotopy.certificate import lower_bound, rounding, row_errors
-from cospace.homotopy.multiplication import TINY, Multiplication
+from cospace.homotopy.multiplication import Multiplication
 from cospace.homotopy.newton import Interior, most_rows
 from cospace.homotopy.weighted import Weighted
 
@@ -25,12 +25,12 @@ _FLOOR = 1e-4
 """Most weight, of 1, that is spread over all rows; it costs at most half of itself in the bound."""
 _WARM = 5
 """Steps by multiplication before a Newton step is thought of."""
+_PAUSE = 3
+"""Steps by multiplication before it is thought of again."""
 _NEWTON = 4
 """Newton steps that a switch is expected to cost."""
 _PATIENCE = 8
 """Newton steps without progress before multiplication takes over again."""
-_NEGLIGIBLE = 1e-3
-"""Rows with less weight than this share of the heaviest are not expected to matter to others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,6 @@ def minimise_maximum(
     *,
     gap: float = 0.01,
     limit: int = LIMIT,
-    start: Floats | None = None,
     progress: Progress | None = None,
 ) -> MinMax:
     """Minimise ``max_i ||target_i - q_i B||`` over B, to a certified interval.
@@ -86,8 +85,6 @@ def minimise_maximum(
         Relative gap, upper over lower less 1, at which to stop; at least ``LEAST_GAP``.
     limit
         Most steps; what is reached by then is returned.
-    start
-        Weights to begin with, shape (n,), not negative.
     progress
         Called as (what, done, 100).
 
@@ -105,7 +102,7 @@ def minimise_maximum(
     """
     state = Weighted(target, basis, min(_FLOOR, gap / 50.0))
     if state.size > rounding(target, basis.q, state.solution):
-        _search(state, gap, limit, start, progress)
+        _search(state, gap, limit, progress)
     best = state.solution
     errors = np.sqrt(row_errors(target, basis.q, best))
     return MinMax(
@@ -120,15 +117,10 @@ def minimise_maximum(
     )
 
 
-def _search(
-    state: Weighted, gap: float, limit: int, start: Floats | None, progress: Progress | None
-) -> None:
+def _search(state: Weighted, gap: float, limit: int, progress: Progress | None) -> None:
     """Step until the gap is closed or the limit is reached."""
     aim, first = 0.98 * gap, state.gap
     v = np.full(state.n, 1.0 / state.n)
-    if start is not None and state.gap > aim:
-        v = np.maximum(start / start.sum(), TINY)
-        state.fit(v)
     history = [state.gap]
     plain = Multiplication(v, state.errors)
     newton: Interior | None = None
@@ -138,9 +130,8 @@ def _search(
             closed = np.log(first / state.gap) / np.log(first / aim)
             progress(f"gap {state.gap:.2%}", int(100 * min(closed, 0.99)), 100)
         if rest <= 0:
-            newton, tried_at = _newton(state, v, newton, history, aim)
-            rest = 0 if newton is not None or tried_at is v else _WARM
-            v = tried_at
+            newton, v = _newton(state, v, newton, history, aim)
+            rest = 0 if newton is not None else _PAUSE
         if newton is None:
             v = plain.step(v, state.errors)
             state.fit(v)
@@ -163,13 +154,17 @@ def _newton(
     """Take a Newton step where it is affordable and, to begin with, cheaper than going on."""
     most = most_rows(state.n, state.width + state.d)
     if interior is None:
-        m = min(int(np.count_nonzero(v > _NEGLIGIBLE * v.max())), most)
         size = state.n * state.width
         plain = 5.0 * size * state.d
-        coupled = 2.0 * m * m * (state.width + state.d) + m**3 / 3 + size * state.width
-        if _steps_left(history, aim) * plain < _NEWTON * (plain + coupled):
+        if _steps_left(history, aim) * plain < _NEWTON * (plain + size * state.width):
             return None, v
-        interior, v = Interior.start(state, v)
+        interior, raised = Interior.start(v, state.errors)
+        m = len(interior.coupled(raised, state.errors, state.leverage()))
+        coupled = 2.0 * m * m * (state.width + state.d) + m**3 / 3 + size * state.width
+        if m > most or _steps_left(history, aim) * plain < _NEWTON * (plain + coupled):
+            return None, v
+        v = raised
+        state.fit(v)
     leverage = state.leverage()
     rows = interior.coupled(v, state.errors, leverage)
     if len(rows) > most:

@@ -15,7 +15,7 @@ __all__ = ["Interior", "most_rows"]
 
 _COUPLED = 0.01
 """Rows whose own second derivative is below this share of their barrier are moved each by itself."""
-_SHARE = 0.5
+_SHARE = 0.35
 """Most memory of the second derivatives in single precision, in copies of the data."""
 _LEAST = 2048
 """Rows that may always be coupled."""
@@ -47,15 +47,19 @@ class Interior:
         self.sigma = _TARGET
 
     @classmethod
-    def start(cls, state: Weighted, v: Floats) -> tuple[Interior, Floats]:
-        """Start near the central path: no product of weight and slack is far below their mean."""
-        top = float(state.errors.max())
-        missing = max(top - float(v @ state.errors), 1e-12 * top)
-        slack = np.maximum(top - state.errors, 0.1 * missing)
-        v = np.maximum(v, 0.1 * missing / len(v) / slack)
-        v /= v.sum()
-        state.fit(v)
-        return cls(slack), v
+    def start(cls, v: Floats, errors: Floats) -> tuple[Interior, Floats]:
+        """Start near the central path: no product of weight and slack is far below their mean.
+
+        Returns
+        -------
+        Interior, array
+            And the weights, raised where they were too small, to be fitted.
+        """
+        top = float(errors.max())
+        missing = max(top - float(v @ errors), 1e-12 * top)
+        slack = np.maximum(top - errors, 0.1 * missing)
+        raised: Floats = np.maximum(v, 0.1 * missing / len(v) / slack)
+        return cls(slack), raised / raised.sum()
 
     def coupled(self, v: Floats, errors: Floats, leverage: Floats) -> npt.NDArray[np.intp]:
         """Numbers of the rows whose second derivatives matter to others."""

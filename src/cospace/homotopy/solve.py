@@ -47,8 +47,6 @@ class Solution(NamedTuple):
     """Proven."""
     errors: Floats
     """l2 error of every row."""
-    weights: Floats
-    """Weights of the rows that prove the bound of affine maps, or of translations."""
     steps: int
     """Weighted fits."""
     rounding: float
@@ -113,7 +111,6 @@ def solve(
     basis: Basis,
     *,
     kept: Rows | None = None,
-    start: Floats | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Find the best map of the group, and the interval of the optimum.
@@ -130,22 +127,18 @@ def solve(
         Of the rows that are fitted.
     kept
         Their numbers; None for all.
-    start
-        Weights to begin with.
     progress
         Called as (what, done, in all).
     """
     n = len(target)
     if task.group == "translation":
         apart = target - _centred(source, basis, kept)
-        moved = _minimise(apart, Basis.constant(n), task, start, progress)
+        moved = _minimise(apart, Basis.constant(n), task, progress)
         found = AffineMap(np.eye(target.shape[1]), basis.mean, moved.coefficients[-1] * n**-0.5)
-        return Solution(
-            found, moved.lower, moved.errors, moved.weights, moved.steps, moved.rounding
-        )
+        return Solution(found, moved.lower, moved.errors, moved.steps, moved.rounding)
     fit: MinMax | None = None
     if n > basis.rank + 1:
-        fit = _minimise(target, basis, task, start, progress)
+        fit = _minimise(target, basis, task, progress)
     if task.group == "affine" and fit is not None:
         matrix = basis.back @ fit.coefficients[:-1]
         image = fit.coefficients[-1] * n**-0.5
@@ -154,7 +147,7 @@ def solve(
         # In the coordinates of the source small directions are blown up, and so is their rounding.
         size = longest * float(np.linalg.norm(matrix))
         rounding = float(np.finfo(float).eps) * (len(matrix) + 2) * size
-        return Solution(found, fit.lower, errors, fit.weights, fit.steps, fit.rounding + rounding)
+        return Solution(found, fit.lower, errors, fit.steps, fit.rounding + rounding)
     rows = _centred(source, basis, kept)
     best = (
         orthogonal(target, rows)
@@ -176,7 +169,6 @@ def solve(
         AffineMap(made.matrix, basis.mean, made.image),
         made.lower if fit is None else max(made.lower, fit.lower),
         made.errors,
-        weights,
         made.steps + (0 if fit is None else fit.steps),
         made.rounding,
     )
@@ -196,12 +188,8 @@ def row_errors_of(
     return errors, longest
 
 
-def _minimise(
-    target: Floats, basis: Basis, task: Task, start: Floats | None, progress: Progress | None
-) -> MinMax:
-    return minimise_maximum(
-        target, basis, gap=task.gap, limit=task.limit, start=start, progress=progress
-    )
+def _minimise(target: Floats, basis: Basis, task: Task, progress: Progress | None) -> MinMax:
+    return minimise_maximum(target, basis, gap=task.gap, limit=task.limit, progress=progress)
 
 
 def _centred(source: Source, basis: Basis, kept: Rows | None) -> Floats:
