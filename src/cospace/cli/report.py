@@ -35,7 +35,7 @@ def _load(path: Path) -> Result:
     from cospace.comparison import Comparison
     from cospace.drift import Drift
     from cospace.errors import InputError
-    from cospace.studies.affine_homotopy import AffineHomotopyStudy
+    from cospace.studies.affine_homotopy.result import AffineHomotopyStudy
 
     known: dict[str, type[Result]] = {
         kind.kind: kind for kind in (Comparison, Drift, AffineHomotopyStudy)

@@ -39,11 +39,13 @@ def affine_homotopy(
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """How alike encoders are up to an affine map, and whether that says what probes will do."""
-    from cospace.studies.affine_homotopy import run
+    from cospace.studies.affine_homotopy.reading import read_encoders
     from cospace.studies.affine_homotopy.settings import AffineHomotopySettings
+    from cospace.studies.affine_homotopy.study import run
     from cospace.studies.settings import read_settings
 
     settings = read_settings(study, AffineHomotopySettings)
+    read = read_encoders(settings, base=study.parent, store=store)
     folder = into if into is not None else study.with_suffix("")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +58,7 @@ def affine_homotopy(
     say(f"results and steps done go to {folder}: an interrupted study goes on from there")
     try:
         with progress_bar() as progress:
-            result = run(settings, base=study.parent, into=folder, store=store, progress=progress)
+            result = run(read, settings, into=folder, progress=progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"Stopped: what is done is kept in {folder}, the same command goes on from it."

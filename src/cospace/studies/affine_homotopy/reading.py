@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cospace.corpora import open_corpus
+from cospace.corpora import open_corpus, subset
 from cospace.corpus import Corpus
 from cospace.errors import InputError
 from cospace.extraction import extract
@@ -74,10 +74,17 @@ def read_encoders(
     Raises
     ------
     InputError
-        For fewer than 3 encoders, two of one name, or fewer texts than 6 for each coordinate of
-        the widest encoder.
+        For fewer than 3 encoders, two of one name, depths of tasks that are none of the study's,
+        or fewer texts than 6 for each coordinate of the widest encoder; and what reading models,
+        texts and tasks raises.
     """
     references = models_named(settings.encoders, base)
+    if not set(settings.extrinsic_depths) <= set(settings.depths):
+        unknown = sorted(set(settings.extrinsic_depths) - set(settings.depths))
+        raise InputError(
+            f"extrinsic_depths names {', '.join(f'{depth:g}' for depth in unknown)}, and depths does not: "
+            "name them there too, for the two are related."
+        )
     if len(references) < 3:
         raise InputError(
             f"The study names {len(references)} encoders; 3 or more are needed to relate pairs of them."
@@ -92,6 +99,8 @@ def read_encoders(
         for ref in settings.tasks
     )
     _once([task.name for task in tasks], "tasks")
+    path = base / settings.texts
+    whole = open_corpus(path if path.is_file() else settings.texts)
 
     def at(model: Any, corpus: Corpus, depths: tuple[float, ...]) -> Store:
         return extract(model, corpus, sites=depths, pooling=settings.pooling, store=folder)
@@ -113,7 +122,7 @@ def read_encoders(
         widths[model.facts.name] = model.facts.width
         for task in tasks:
             on_tasks[task.name].append(at(model, task.corpus, settings.extrinsic_depths))
-    corpus = _texts(settings, base, max(widths.values()))
+    corpus = _some(whole, settings, max(widths.values()))
     views = [at(loaded(reference), corpus, settings.depths) for reference in references]
     return Read(
         names=tuple(widths),
@@ -126,7 +135,7 @@ def read_encoders(
     )
 
 
-def _texts(settings: AffineHomotopySettings, base: Path, width: int) -> Corpus:
+def _some(whole: Corpus, settings: AffineHomotopySettings, width: int) -> Corpus:
     least = _ROWS_A_COORDINATE * width
     rows = settings.rows or least
     if rows < least:
@@ -134,8 +143,7 @@ def _texts(settings: AffineHomotopySettings, base: Path, width: int) -> Corpus:
             f"rows is {rows} and the widest encoder has {width} coordinates: {least} texts or more are "
             "needed, five a coordinate to fit and one held out."
         )
-    path = base / settings.texts
-    return open_corpus(path if path.is_file() else settings.texts, limit=rows, seed=settings.seed)
+    return subset(whole, rows, seed=settings.seed)
 
 
 def _once(names: list[str], what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace.corpora import split
-from cospace.errors import InputError
 from cospace.homotopy.rank import TruncationGrid, rank_sweep, truncation_grid
 from cospace.space import Space
 from cospace.studies.affine_homotopy.extrinsic import TaskPairs, task_pairs
 from cospace.studies.affine_homotopy.intrinsic import BASELINES, Pairs, intrinsic_pairs
 from cospace.studies.affine_homotopy.published import published
-from cospace.studies.affine_homotopy.reading import Read, read_encoders
+from cospace.studies.affine_homotopy.reading import Read
 from cospace.studies.affine_homotopy.relate import (
     Errors,
     Method,
@@ -48,40 +48,30 @@ _METHODS: tuple[Method, ...] = ("spearman", "pearson")
 
 
 def run(
+    read: Read,
     settings: AffineHomotopySettings,
     *,
-    base: Path,
     into: Path,
-    store: Path | None = None,
     progress: Progress | None = None,
 ) -> AffineHomotopyStudy:
     """Run the study, or what of it is not done yet.
 
     Parameters
     ----------
+    read
+        Encoders, texts and tasks, as ``read_encoders`` gives them.
     settings
         The study file.
-    base
-        Folder from which its relative paths are seen.
     into
         Folder in which steps done are kept, so that an interrupted study goes on from there.
-    store
-        Folder of activations; by default in the user's cache.
     progress
         Called as (what, steps done, steps in all).
 
     Raises
     ------
     InputError
-        For a study that cannot be run as it is, with what to change; and what reading models,
-        texts and tasks raises.
+        When the folder cannot be written, or a fit is refused.
     """
-    if not set(settings.extrinsic_depths) <= set(settings.depths):
-        raise InputError(
-            f"extrinsic_depths names {_listed(set(settings.extrinsic_depths) - set(settings.depths))}, and depths does "
-            "not: name them there too, for the two are related."
-        )
-    read = read_encoders(settings, base=base, store=store)
     work = _Work(settings, read, Steps(into / "steps"), progress)
     pairs = {depth: work.intrinsic(depth) for depth in settings.depths}
     tasks = {
@@ -110,7 +100,7 @@ def run(
             "fitted": len(work.fitted),
             "held_out": len(work.held),
         },
-        warnings=tuple(_warnings(read, tasks)),
+        warnings=tuple(_warnings(read.names)),
         provenance={
             "texts": {"name": read.corpus.name, "fingerprint": read.corpus.fingerprint},
             "references": dict(read.references),
@@ -272,6 +262,8 @@ def _links(
     names: Sequence[str],
 ) -> list[Link]:
     tables: dict[str, Floats] = {"affine": Errors(pairs.errors).largest()}
+    radii = np.array([pairs.targets[name].radius.upper for name in names])
+    tables["affine_normalised"] = tables["affine"] / radii
     for measure in BASELINES:
         table = np.zeros((len(names), len(names)))
         for r in pairs.records:
@@ -323,28 +315,12 @@ def _links(
     return links
 
 
-def _warnings(read: Read, tasks: Mapping[tuple[str, float], TaskPairs]) -> list[str]:
-    found = []
-    weak = sorted(
-        {
-            f"{fact.encoder} on {fact.task}"
-            for each in tasks.values()
-            for fact in each.facts
-            if fact.accuracy <= fact.majority
-        }
-    )
-    if weak:
-        found.append(
-            f"Probes that do no better than the most frequent class: {', '.join(weak)}. What imitates them says little."
-        )
-    count = len(read.names)
-    if count < 5:
-        found.append(
-            f"{count} encoders have {[0, 1, 2, 6, 24][count]} relabellings: a correlation over their pairs cannot "
-            f"reach a p below {1 / [1, 1, 2, 6, 24][count]:.2g}."
-        )
-    return found
-
-
-def _listed(values: set[float]) -> str:
-    return ", ".join(f"{value:g}" for value in sorted(values))
+def _warnings(names: Sequence[str]) -> list[str]:
+    count = len(names)
+    if count >= 5:
+        return []
+    ways = math.factorial(count)
+    return [
+        f"{count} encoders have {ways} relabellings: a correlation over their pairs cannot reach a p below "
+        f"{1 / ways:.2g}."
+    ]

@@ -1,0 +1,147 @@
+"""The affine-homotopy study end to end on tiny models with random weights: the path, not results."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from cospace.studies.affine_homotopy.result import AffineHomotopyStudy
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory, model_folders):
+    """Four forms of a tiny encoder, in folders that a pattern names."""
+    import torch
+    import transformers
+
+    root = tmp_path_factory.mktemp("ensemble")
+    for seed in range(4):
+        folder = root / f"seed-{seed}"
+        shutil.copytree(model_folders[0], folder)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            model = transformers.BertModel.from_pretrained(folder)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter += 0.05 * torch.randn_like(parameter)
+            model.save_pretrained(folder)
+    return root
+
+
+@pytest.fixture
+def study(tmp_path, encoders, monkeypatch):
+    """Write a study file, its texts and its task."""
+    monkeypatch.setenv("COSPACE_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(3)
+
+    def words(count):
+        return [f"w{k}" for k in rng.choice(60, count, replace=False)]
+
+    lines = [{"text": " ".join(words(5 + i % 4))} for i in range(130)]
+    (tmp_path / "texts.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
+    task = []
+    for i in range(120):
+        chosen = [w for w in words(5) if w not in ("w1", "w2")]
+        label = ("yes", "no")[i % 2]
+        task.append({"text": " ".join([*chosen, "w1" if i % 2 else "w2"]), "label": label})
+    (tmp_path / "task.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in task))
+
+    def write(**changes):
+        settings = {
+            "encoders": [f"{encoders}/seed-*"],
+            "texts": "texts.jsonl",
+            "tasks": ["task.jsonl"],
+            "depths": [0.5, 1.0],
+            "truncations": [50, 90],
+            "truncated_encoders": 2,
+            "directions": 2,
+            "steps": 2,
+            "permutations": 99,
+            "samples": 20,
+        } | changes
+        path = tmp_path / "study.toml"
+        path.write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in settings.items()))
+        return path
+
+    return write
+
+
+def test_a_study_from_its_file_to_its_report_and_once_more(cli, study, tmp_path, monkeypatch):
+    first = cli("study", "affine-homotopy", study(), "--json")
+    result = first.json
+    assert result["kind"] == "affine-homotopy study"
+    assert len(result["intrinsic"]) == 2 * 12
+    assert len(result["extrinsic"]) == 12
+    for pair in result["intrinsic"]:
+        assert 0 < pair["lower"] <= pair["upper"] <= 1.01 * pair["lower"] + 1e-12
+        assert 0 < pair["normalised"] <= 1
+        assert pair["mean"] <= pair["p95"] <= pair["p99"] <= pair["upper"] + 1e-12
+        assert set(pair["baselines"]) == {
+            "procrustes_distance",
+            "mean_cca",
+            "r2_cca",
+            "pwcca",
+            "linear_cka",
+        }
+    for pair in result["extrinsic"]:
+        assert pair["fixed"] <= pair["bound"] * (1 + 1e-9)
+        assert pair["worst_certified"] <= pair["worst"] <= pair["bound"] * (1 + 1e-9)
+        assert pair["bound"] == pytest.approx(pair["norm"] / 2 * pair["distance"])
+    assert {(t["source"], t["target"]) for t in result["truncations"]} == {
+        (x, y) for x in (50, 90) for y in (50, 90)
+    }
+    assert {link["smallest_p"] for link in result["links"]} == {1 / 24}
+    assert any("24 relabellings" in warning for warning in result["warnings"])
+    assert (tmp_path / "study" / "report.html").read_text().startswith("<!doctype html>")
+    assert AffineHomotopyStudy.load(tmp_path / "study" / "study.json").title == result["title"]
+
+    def stop(*args, **options):
+        raise AssertionError("this was done already")
+
+    for name in ("intrinsic.distance_between", "extrinsic.worst_case", "study.truncation_grid"):
+        monkeypatch.setattr(f"cospace.studies.affine_homotopy.{name}", stop)
+    again = cli("study", "affine-homotopy", study(), "--json")
+    assert again.json == result
+    printed = cli("study", "affine-homotopy", study())
+    assert printed.code == 0
+    assert "depth  pairs  median" in printed.out
+    assert "cannot reach a p below 0.042" in printed.out
+
+
+def test_a_saved_study_becomes_a_report_again(cli, study, tmp_path):
+    assert cli("study", "affine-homotopy", study(truncated_encoders=0)).code == 0
+    made = cli("report", tmp_path / "study" / "study.json", "--out", tmp_path / "again.html")
+    assert made.code == 0, made.err
+    assert (tmp_path / "again.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"encoders": ["minilm", "mpnet"]}, "names 2 encoders; 3 or more are needed"),
+        ({"encoders": ["none/seed-*"]}, "No folder with a model in it matches 'none/seed-*'"),
+        ({"extrinsic_depths": [0.25]}, "extrinsic_depths names 0.25, and depths does not"),
+        ({"tasks": ["texts.jsonl"]}, "label"),
+        ({"tasks": ["task.jsonl", "task.jsonl"]}, "Two tasks are called"),
+        ({"texts": "wordnet-exmples"}, "Did you mean"),
+        ({"gap": 5}, "gap is 5"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_before_a_model_is_read(cli, study, changes, words):
+    assert words in cli("study", "affine-homotopy", study(**changes)).mistake
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (50, "rows is 50 and the widest encoder has 16 coordinates: 96 texts or more"),
+        (1000, "1000 texts were asked for"),
+    ],
+)
+def test_texts_too_few_for_the_width_are_refused(cli, study, rows, words):
+    result = cli("study", "affine-homotopy", study(rows=rows))
+    assert result.code == 2
+    assert words in result.err.splitlines()[-1]
