@@ -147,6 +147,11 @@ def population(rng, n, strength):
         ("rsa_pearson", 0.8),
         ("rsa_spearman", 0.25),
         ("rsa_spearman", 3.0),
+        ("rsa_cosine", 0.8),
+        ("rsa_euclidean", 3.0),
+        ("debiased_rbf_cka", 0.25),
+        ("debiased_rbf_cka", 3.0),
+        ("debiased_polynomial_cka", 0.8),
     ],
 )
 def test_bootstrap_intervals_cover_the_population(name, strength):
@@ -165,6 +170,16 @@ def test_bootstrap_intervals_cover_the_population(name, strength):
         covered += low <= truth <= high
     assert np.mean(spreads) == pytest.approx(np.std(values), rel=0.25)
     assert covered >= 0.88 * repeats
+
+
+def test_mahalanobis_distances_have_no_interval():
+    """Their covariance is shrunk the less the more rows there are, and the value falls with it."""
+    rng = np.random.default_rng(5)
+    measure = find("rsa_mahalanobis", CATALOGUE)
+    few, many = (np.mean([measure(*population(rng, n, 3.0)) for _ in range(8)]) for n in (60, 1000))
+    assert few > many + 0.05
+    stacked = stack(measure, [Space(rows) for rows in population(rng, 60, 3.0)], quiet)
+    assert stacked.bootstrap(Weights.of(60, 9, rng=rng), quiet) is None
 
 
 def test_bootstrap_intervals_of_independent_spaces_hold_zero():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -17,6 +18,7 @@ from cospace.measures import Measure
 from cospace.measures.pair import sized
 from cospace.moments import Moments
 from cospace.stats.intervals import jackknife
+from cospace.summaries import Overlap
 
 __all__ = ["FOLDS", "ROWS", "jackknifed", "once"]
 
@@ -25,6 +27,9 @@ FOLDS = 20
 ROWS = 4
 """Least number of rows for each direction of the two spaces: with fewer, the jackknife covers too
 seldom."""
+
+_IDENTICAL = 1.0 - 1e-12
+"""Values above are those of identical spaces."""
 
 
 def once(measure: Measure, rows: Mapping[Pair, Scored]) -> list[Pair]:
@@ -45,7 +50,9 @@ def jackknifed(
 ) -> dict[Pair, Scored]:
     """Give each pair its interval; none where rows are fewer than 4 for each direction.
 
-    The interval is about the value with its bias taken off, and cut at the bounds of the measure.
+    The jackknife is of the inverse hyperbolic tangent of values, which lie in [0, 1]: near 1 it is
+    closer to a normal distribution than they are, and intervals cover better. The interval is about
+    the value with its bias taken off.
     """
     function = measure.folds
     assert function is not None  # noqa: S101  only such measures are asked for
@@ -64,11 +71,10 @@ def jackknifed(
         if n < ROWS * (whole.rank_x + whole.rank_y):
             return None
         try:
-            found = jackknife(parts, lambda m: function(m.overlap(source="x", target="y")))
+            found = jackknife(parts, lambda m: _stretched(m, function))
         except UNDEFINED:
             return None
-        low, high = np.clip([found.low, found.high], *measure.bounds)
-        return float(low), float(high)
+        return max(math.tanh(found.low), 0.0), math.tanh(found.high)
 
     made = dict(zip(pairs, each(interval, pairs, progress), strict=True))
 
@@ -79,3 +85,7 @@ def jackknifed(
         return replace(row, low=ends[0], high=ends[1], interval="folds")
 
     return {pair: with_interval(pair, row) for pair, row in rows.items()}
+
+
+def _stretched(moments: Moments, function: Callable[[Overlap], float]) -> float:
+    return math.atanh(min(function(moments.overlap(source="x", target="y")), _IDENTICAL))
