@@ -94,7 +94,7 @@ spaces = [
 ]
 compare(spaces[:2], [name], permutations=1)  # whatever is loaded once
 if route == "streamed":
-    plan.LONG = 0.0
+    plan._CHEAP = 0.0
 planned = plan_measure(
     find(name, CATALOGUE), spaces, pairs="auto", reduced=None, draws=draws, samples=200 if draws else 0
 )

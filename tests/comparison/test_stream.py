@@ -1,4 +1,4 @@
-"""The grid made block by block, against the one whose relations are kept."""
+"""The grid made tile by tile, against the one whose relations are kept."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def test_one_text_that_rules_a_space_loses_nothing(name):
 
 def test_compare_streams_what_does_not_fit(monkeypatch):
     monkeypatch.setattr(plan, "stack_bytes", lambda *_: 1 << 60)
-    monkeypatch.setattr(plan, "LONG", 0.0)
+    monkeypatch.setattr(plan, "_CHEAP", 0.0)
     result = compare(spaces(n=40), ["rsa_pearson", "linear_cka"], permutations=50)
     assert result.settings["routes"]["rsa_pearson"] == "streamed"
     cell = result.cells[0]
-    assert cell.note.startswith("the grid is made block by block")
+    assert cell.note.startswith("the grid is made tile by tile")
     assert (cell.draws, cell.null_exact) == (0, True)
     monkeypatch.undo()
     usual = compare(spaces(n=40), ["rsa_pearson"], permutations=0).cells[0]

@@ -202,7 +202,7 @@ def test_the_table_says_what_its_nulls_and_readings_are(models: str) -> None:
 
 def test_without_shuffles_p_is_said_to_be_a_tail() -> None:
     result = example.two_arrays()
-    note = "the grid is made block by block"
+    note = "the grid is made tile by tile"
     cells = tuple(
         replace(c, draws=0, p_search=None, null_exact=True, note=note) if c.p else c
         for c in result.cells
@@ -210,7 +210,7 @@ def test_without_shuffles_p_is_said_to_be_a_tail() -> None:
     text = Reader(render(replace(result, cells=cells))).text
     assert "Without shuffles p is the Pearson type III tail." in text
     assert "p counts shuffles" not in text
-    assert "RSA (Spearman) and Mutual nearest neighbours: the grid is made block by block." in text
+    assert "RSA (Spearman) and Mutual nearest neighbours: the grid is made tile by tile." in text
     assert "No p for Linear CKA" not in text
 
 

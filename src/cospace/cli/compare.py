@@ -43,6 +43,7 @@ from cospace.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from cospace.comparison import Comparison
+    from cospace.comparison.budget import Estimate
     from cospace.drift import Drift
 
 __all__ = ["compare"]
@@ -236,6 +237,7 @@ def compare(
                     texts=inputs.texts,
                     rng=seed,
                     progress=progress,
+                    estimated=_told,
                 )
     except KeyboardInterrupt:
         kept = " Activations are kept: the same command uses them."
@@ -249,6 +251,12 @@ def compare(
         whole = _print(result, json=json, intervals="intervals" in options)
     if not (whole or json or save or report):
         say("The rest: --report out.html to look at, --save out.json or --json to use.")
+
+
+def _told(needed: Estimate) -> None:
+    """Say what takes long, before it does."""
+    if needed.long:
+        say(f"{needed}")
 
 
 def _measures(names: str) -> list[str]:

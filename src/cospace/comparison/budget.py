@@ -124,7 +124,7 @@ class Estimate:
             "work unknown" if self.operations is None else f"{self.operations:.1e} multiplications"
         )
         return (
-            f"{self.spaces} spaces, {self.pairs:,} pairs, {self.measure}: {work}, "
+            f"{self.spaces} spaces, {self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'}, {self.measure}: {work}, "
             f"{said(self.bytes)} of {said(self.free)} free"
         )
 

@@ -17,13 +17,14 @@ from cospace.comparison.asked import (
     measures_of,
     named_spaces,
 )
+from cospace.comparison.budget import Estimate
 from cospace.comparison.ceilings import ceilings_of, has_ceiling
 from cospace.comparison.cells import cells_of
 from cospace.comparison.facts import facts_of, space_facts, warnings_of
 from cospace.comparison.folds import ROWS, jackknifed
 from cospace.comparison.pairwise import Pairwise, Scored
 from cospace.comparison.parts import Part, Progress, Ticker
-from cospace.comparison.plan import Pair, Plan, plan_measure
+from cospace.comparison.plan import Pair, Plan, estimate, plan_measure
 from cospace.comparison.result import Cell, Comparison, Interval
 from cospace.comparison.search import Correction, model_pairs, out_of_reach
 from cospace.comparison.stack import Stack, stack
@@ -33,7 +34,7 @@ from cospace.errors import UndefinedMeasureError
 from cospace.linalg import RTOL
 from cospace.measures import Measure
 from cospace.space import Space, matched
-from cospace.stats import Null, Permutations, Weights, permutation_moments
+from cospace.stats import MomentTable, Null, Permutations, Weights
 from cospace.stats.ceiling import Ceiling
 from cospace.stats.intervals import group_weights
 
@@ -41,9 +42,8 @@ __all__ = ["compare"]
 
 _SAMPLES = 200
 _COMPONENTS = 50
-_STREAMED = (
-    "the grid is made block by block: exact mean and spread over all permutations, but no shuffles"
-)
+_STREAMED = "the grid is made tile by tile: there are no shuffles"
+_EXACT = f"{_STREAMED}, but p from the exact mean, spread and skewness over all permutations"
 _TOO_FEW = "{n} rows are too few for the n / 10 principal components of the default: at least 10 are needed."
 
 
@@ -63,6 +63,7 @@ def compare(
     texts: Mapping[str, str] | None = None,
     rng: int = 0,
     progress: Progress | None = None,
+    estimated: Callable[[Estimate], None] | None = None,
 ) -> Comparison:
     """Compare every ordered pair of spaces by every measure, each value beside its yardstick.
 
@@ -114,6 +115,8 @@ def compare(
         Seed; the same seed gives the same result.
     progress
         Called as (what, steps done, steps in all).
+    estimated
+        Called, before work starts, with the memory and the multiplications that each measure needs.
 
     Returns
     -------
@@ -185,6 +188,10 @@ def compare(
                 ceiling=ceiling and has_ceiling(m),
             )
         )
+    for part in parts:
+        if estimated is not None and part.plan.refused is None:
+            draws = len(part.drawn)
+            estimated(estimate(part.plan, found, draws=draws, samples=len(weights)))
     ticker = Ticker(progress, len(found), [part.steps(len(found), len(weights)) for part in parts])
     facts = each(space_facts, found, ticker)
     tables: dict[int | None, Pairwise] = {}
@@ -283,6 +290,9 @@ def _scores(
     )
     samples = stacked.bootstrap(weights, tick)
     invariants = stacked.invariants() if part.free else None
+    exact = None if invariants is None else MomentTable.of(invariants)
+    note = (_STREAMED if exact is None else _EXACT) if plan.streamed else None
+    kind: Interval | None = None if samples is None else "groups" if by == "groups" else "rows"
     ends = None if samples is None else np.quantile(samples, [0.025, 0.975], axis=0)
 
     def scored(i: int, j: int) -> Scored:
@@ -295,16 +305,15 @@ def _scores(
             value = number(values[a, b])
         except UndefinedMeasureError as error:
             return Scored(None, reason=str(error))
-        scores = Scored(value, Null(draws[:, a, b]) if len(draws) else None)
-        if plan.streamed:
-            scores = replace(scores, note=_STREAMED)
-        if invariants is not None:
-            scores = replace(scores, exact=permutation_moments(invariants[a], invariants[b]))
-        if ends is not None:
-            low, high = (float(end[a, b]) for end in ends)
-            kind: Interval = "groups" if by == "groups" else "rows"
-            scores = replace(scores, low=low, high=high, interval=kind)
-        return scores
+        return Scored(
+            value,
+            Null(draws[:, a, b]) if len(draws) else None,
+            note=note,
+            exact=None if exact is None else exact.at(a, b),
+            low=None if ends is None else float(ends[0, a, b]),
+            high=None if ends is None else float(ends[1, a, b]),
+            interval=kind,
+        )
 
     return {(i, j): scored(i, j) for i, j in plan.pairs}
 

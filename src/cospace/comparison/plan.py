@@ -8,7 +8,6 @@ from typing import Literal
 
 from cospace._threads import free_cores
 from cospace.comparison.budget import (
-    LONG,
     SHARE,
     WORKSPACE,
     Estimate,
@@ -155,7 +154,7 @@ def plan_measure(
     by_stream = stream_operations(measure, size)
     need = stack_bytes(measure, size, draws, samples)
     can_stream = symmetric(measure) and _streamed(measure, size) <= SHARE * free
-    if can_stream and not draws and by_stream > LONG:
+    if can_stream and not draws and by_stream > _CHEAP:
         return Plan(measure, chosen, reduced, stacked=True, streamed=True)
     if need > SHARE * free:
         if measure.summarise == Neighbors.of:

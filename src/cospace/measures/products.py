@@ -1,6 +1,6 @@
 """Relations whose entries are inner products of rows: CKA and RSA by Pearson.
 
-They need no matrix of n^2 entries: a grid makes the entries block by block from the rows, uses
+They need no matrix of n^2 entries: a grid makes the entries tile by tile from the rows, uses
 them for all spaces at once, and lets them go.
 """
 
