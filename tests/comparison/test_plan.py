@@ -247,6 +247,8 @@ def test_a_large_grid_without_shuffles_is_streamed():
         options = {"pairs": "auto", "reduced": None, "draws": 0, "samples": 0}
         assert plan_measure(measure, [Sketch()] * 325, **options).streamed
         assert not plan_measure(measure, [Sketch()] * 2, **options).streamed
+        sampled = options | {"samples": 200}  # entries that are not kept have no intervals
+        assert not plan_measure(measure, [Sketch()] * 10, **sampled).streamed
 
 
 def test_a_grid_that_fits_no_number_of_rows_is_told_so(monkeypatch):

@@ -141,8 +141,8 @@ def plan_measure(
 
     Of the two routes for CKA the cheaper is taken, counting ``draws`` shuffles and ``samples`` of
     the bootstrap; where the stack takes about a second, it is taken for its intervals. Where
-    symmetric relations do not fit, or a large grid asks for no shuffles, they are made tile by
-    tile.
+    symmetric relations do not fit, or a large grid asks for no shuffles and no samples, they are
+    made tile by tile.
     """
     chosen = (
         matched_pairs(spaces) if measure.decomposes and pairs == "auto" else ordered_pairs(spaces)
@@ -154,7 +154,7 @@ def plan_measure(
     by_stream = stream_operations(measure, size)
     need = stack_bytes(measure, size, draws, samples)
     can_stream = symmetric(measure) and _streamed(measure, size) <= SHARE * free
-    if can_stream and not draws and by_stream > _CHEAP:
+    if can_stream and not draws and not samples and by_stream > _CHEAP:
         return Plan(measure, chosen, reduced, stacked=True, streamed=True)
     if need > SHARE * free:
         if measure.summarise == Neighbors.of:
