@@ -26,9 +26,15 @@ PACKAGED: Mapping[str, str] = MappingProxyType(
         "paraphrase": "600 sentences in 300 pairs that say the same in other words",
         "unfamiliar": "160 grammatical sentences of 10 rare constructions",
         "notation": "160 lines of mathematics and logic from 10 fields, in Unicode",
+        "gradeable": "640 prompts of 4 types whose one-word answers, the labels, can be checked",
     }
 )
-"""Name -> one-line description of each probe set that comes with the library."""
+"""Name -> one-line description of each probe set that comes with the library.
+
+A label of ``gradeable`` holds the accepted answers, separated by ``" | "``. A completion is right
+if, stripped and casefolded, it begins with one of them and goes on with neither a letter nor a
+digit.
+"""
 
 _Place = Callable[[int], str]
 _SHOWN = 3
