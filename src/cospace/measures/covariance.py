@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from array_api_compat import device
 
 from cospace._arrays import Array, double, namespace
@@ -13,7 +14,7 @@ from cospace.linalg import centred, wide_mean
 
 __all__ = ["Covariance", "sized"]
 
-_LEAST, _BLOCK = 256, 1024
+_BLOCK = 1024
 """Rows that are multiplied at once; their float32 sums are then added up in float64."""
 _MANY, _WIDE = 1024, 128
 """Rows and columns from which products cost so much more than passes over the rows that float32
@@ -71,28 +72,19 @@ class Covariance:
         """Sum up; None where a row's squared length exceeds ``limit``."""
         xp = namespace(x)
         n = x.shape[0]
-        means = wide_mean(x), wide_mean(y)
         # Blocks are centred in place in the same memory: new memory costs more than the sums.
-        step = min(n, max(_LEAST, min(_BLOCK, max(x.shape[1], y.shape[1]))))
-        room = [
-            xp.empty((step, rows.shape[1]), dtype=xp.float64, device=device(rows))
-            for rows in (x, y)
-        ]
+        step = min(n, _BLOCK)
+        tables = [_Centred.of(rows, step, single=single) for rows in (x, y)]
         sums: list[Array] = []
         numbers = [0.0] * 5
         for start in range(0, n, step):
-            stop = min(start + step, n)
-            for rows, mean, free in zip((x, y), means, room, strict=True):
-                free[: stop - start, :] = xp.astype(rows[start:stop, :], xp.float64, copy=False)
-                free -= mean
-            a, b = (free[: stop - start, :] for free in room)
-            p, q = xp.linalg.vecdot(a, a), xp.linalg.vecdot(b, b)
-            if max(float(xp.max(p)), float(xp.max(q))) > limit:
+            a, b = (table.block(start, min(start + step, n)) for table in tables)
+            with np.errstate(over="ignore"):  # what overflows is more than the limit
+                p, q = double(xp.linalg.vecdot(a, a)), double(xp.linalg.vecdot(b, b))
+            if not max(float(xp.max(p)), float(xp.max(q))) <= limit:
                 return None
             found = (xp.sum(p), xp.sum(q), p @ p, p @ q, q @ q)
             numbers = [n + float(f) for n, f in zip(numbers, found, strict=True)]
-            if single:
-                a, b = xp.astype(a, xp.float32), xp.astype(b, xp.float32)
             for at, (left, right) in enumerate(((a, b), (a, a), (b, b))[: 3 if own else 1]):
                 part = left.T @ right
                 if len(sums) <= at:
@@ -101,6 +93,40 @@ class Covariance:
                     sums[at] += part
         xx, yy = sums[1:] if own else (None, None)
         return cls(sums[0], xx, yy, numbers[0], numbers[1], (numbers[2], numbers[3], numbers[4]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Centred:
+    """Rows less their mean, a block at a time, in memory that the next block takes over."""
+
+    rows: Array
+    """As they were given."""
+    means: tuple[Array, ...]
+    """What is taken off, one after the other: the mean; in float32, its rounding too."""
+    room: Array
+    """Where a block is centred."""
+
+    @classmethod
+    def of(cls, rows: Array, step: int, *, single: bool) -> _Centred:
+        xp = namespace(rows)
+        dtype = xp.float32 if single else xp.float64
+        room = xp.empty((step, rows.shape[1]), dtype=dtype, device=device(rows))
+        mean = wide_mean(rows)
+        if not single:
+            return cls(rows, (mean,), room)
+        # A difference of float32 numbers is rounded relative to itself, so that the mean in two
+        # parts leaves what a float64 difference rounded to float32 leaves, to a bit.
+        high = xp.astype(mean, dtype)
+        return cls(rows, (high, xp.astype(mean - double(high), dtype)), room)
+
+    def block(self, start: int, stop: int) -> Array:
+        """Rows from ``start`` to ``stop``, the last excluded."""
+        xp = namespace(self.rows)
+        free = self.room[: stop - start, :]
+        free[:, :] = xp.astype(self.rows[start:stop, :], free.dtype, copy=False)
+        for mean in self.means:
+            free -= mean
+        return free
 
 
 def sized(rows: Array, side: str) -> Array:
