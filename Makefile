@@ -25,8 +25,8 @@ demo: $(SETUP)
 	@$(BIN)/cospace demo --into demo
 
 check: $(SETUP)
-	@$(BIN)/ruff format --check src tests
-	@$(BIN)/ruff check src tests
+	@$(BIN)/ruff format --check src tests benchmarks examples
+	@$(BIN)/ruff check src tests benchmarks examples
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python tests/browser.py
@@ -34,8 +34,8 @@ check: $(SETUP)
 	@$(BIN)/python -m pytest benchmarks
 
 format: $(SETUP)
-	@$(BIN)/ruff format src tests
-	@$(BIN)/ruff check --fix src tests
+	@$(BIN)/ruff format src tests benchmarks examples
+	@$(BIN)/ruff check --fix src tests benchmarks examples
 
 clean:
 	rm -rf .venv demo
