@@ -15,15 +15,8 @@ from hypothesis import strategies as st
 from cospace._arrays import to_numpy
 from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.measures import CATALOGUE, debiased_cka, find, predictive_r2, pwcca, svcca
-from cospace.measures.second_order import (
-    cka_of,
-    mean_cca_of,
-    predictive_r2_of,
-    procrustes_similarity_of,
-    pwcca_of,
-    r2_cca_of,
-    svcca_of,
-)
+from cospace.measures.canonical import mean_cca_of, predictive_r2_of, pwcca_of, r2_cca_of, svcca_of
+from cospace.measures.second_order import cka_of, procrustes_similarity_of
 from cospace.moments import Moments
 from cospace.summaries import Factor, Gram, Overlap
 

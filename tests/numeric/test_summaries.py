@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 from cospace._arrays import to_numpy
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
 from cospace.measures import CATALOGUE
+from cospace.measures.canonical import mean_cca_of, pwcca_of, svcca_of
 from cospace.measures.held_out import Folds, heldout_r2_of
 from cospace.measures.relational import neighbor_relation, overlap_of, rsa_relation
-from cospace.measures.second_order import (
-    cka_relation,
-    debiased_relation,
-    mean_cca_of,
-    pwcca_of,
-    svcca_of,
-)
+from cospace.measures.second_order import cka_relation, debiased_relation
 from cospace.summaries import Factor, Gram, Neighbors, Overlap, Relation, Rows
 
 RNG = np.random.default_rng(0)

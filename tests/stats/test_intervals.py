@@ -10,7 +10,7 @@ from scipy import stats
 
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.measures import debiased_cka, linear_cka
-from cospace.measures.second_order import predictive_r2, predictive_r2_of
+from cospace.measures.canonical import predictive_r2, predictive_r2_of
 from cospace.moments import Moments
 from cospace.stats import Weights
 from cospace.stats.intervals import basic_interval, group_weights, jackknife, percentile_interval

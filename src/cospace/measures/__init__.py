@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from cospace.measures.base import TRANSFORMS, Measure, Summary, find
+from cospace.measures.canonical import mean_cca, predictive_r2, pwcca, r2_cca, svcca
 from cospace.measures.catalogue import CATALOGUE, DEFAULT
 from cospace.measures.description import (
     DESCRIPTIONS,
@@ -31,13 +32,8 @@ from cospace.measures.ridge import gulp_distance, ridge_r2
 from cospace.measures.second_order import (
     debiased_cka,
     linear_cka,
-    mean_cca,
-    predictive_r2,
     procrustes_distance,
     procrustes_similarity,
-    pwcca,
-    r2_cca,
-    svcca,
 )
 from cospace.measures.shape import bures_distance, bures_similarity, shape_distance
 from cospace.measures.transport import soft_matching_distance, soft_matching_similarity

@@ -17,6 +17,18 @@ from cospace.measures import (
     transport,
 )
 from cospace.measures.base import Measure
+from cospace.measures.canonical import (
+    mean_cca,
+    mean_cca_of,
+    predictive_r2,
+    predictive_r2_of,
+    pwcca,
+    pwcca_of,
+    r2_cca,
+    r2_cca_of,
+    svcca,
+    svcca_of,
+)
 from cospace.measures.held_out import Folds, heldout_r2, heldout_r2_of
 from cospace.measures.products import cka_products, debiased_products, rsa_products
 from cospace.measures.relational import (
@@ -32,20 +44,10 @@ from cospace.measures.second_order import (
     debiased_cka,
     debiased_relation,
     linear_cka,
-    mean_cca,
-    mean_cca_of,
-    predictive_r2,
-    predictive_r2_of,
     procrustes_distance,
     procrustes_distance_of,
     procrustes_similarity,
     procrustes_similarity_of,
-    pwcca,
-    pwcca_of,
-    r2_cca,
-    r2_cca_of,
-    svcca,
-    svcca_of,
 )
 from cospace.summaries import Factor, Neighbors, Overlap
 
