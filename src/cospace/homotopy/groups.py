@@ -143,28 +143,28 @@ def lawson(
     rounding = np.finfo(float).eps * (target.shape[1] + source.shape[1] + 2) * farthest
     lower, upper = 0.0, np.inf
     best: tuple[Floats, Floats, Floats] | None = None
-    v = np.maximum(start, TINY)
+    even, v = np.full(n, 1.0 / n), np.maximum(start, TINY)
     plain: Multiplication | None = None
     ends: list[tuple[float, float]] = []
-    steps = 0
-    while steps < limit:
-        found = fit((1.0 - _FLOOR) * v + _FLOOR / n)
+    while len(ends) < limit:
+        # Equal weights first: no worse than the plain fit.
+        found = fit((1.0 - _FLOOR) * v + _FLOOR / n if ends else even)
         errors = _errors(target, source, found)
-        steps += 1
         lower = max(lower, float(max(found.least - rounding, 0.0)) ** 0.5)
         top = float(errors.max()) ** 0.5
         if top < upper:
             upper, best = top, (found.matrix, found.image, errors)
         ends.append((lower, upper))
         if progress is not None:
-            progress(f"gap {upper / max(lower, 1e-9 * upper) - 1.0:.1%}", steps, limit)
+            progress(f"gap {upper / max(lower, 1e-9 * upper) - 1.0:.1%}", len(ends), limit)
         if upper <= lower * (1.0 + gap) + rounding**0.5 or _stale(ends):
             break
-        plain = plain or Multiplication(v, errors)
-        v = plain.step(v, errors)
+        if len(ends) > 1:
+            plain = plain or Multiplication(v, errors)
+            v = plain.step(v, errors)
     if best is None:
         raise AssertionError("at least one step is taken")
-    return Constrained(best[0], best[1], lower, np.sqrt(best[2]), steps, rounding**0.5)
+    return Constrained(best[0], best[1], lower, np.sqrt(best[2]), len(ends), rounding**0.5)
 
 
 def _stale(ends: list[tuple[float, float]]) -> bool:
