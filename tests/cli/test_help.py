@@ -7,7 +7,7 @@ import pytest
 import cospace
 from cospace.measures import CATALOGUE
 
-COMMANDS = ("demo", "models", "corpus", "measures", "extract", "compare", "report")
+COMMANDS = ("demo", "models", "corpus", "measures", "extract", "compare", "affine", "report")
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])

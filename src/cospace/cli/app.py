@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from cospace.cli.affine import affine
 from cospace.cli.compare import compare
 from cospace.cli.corpus import corpus
 from cospace.cli.demo import demo
@@ -88,6 +89,7 @@ for command, summary in (
     (measures, "List the measures and what they claim."),
     (extract, "Read activations of models into a store."),
     (compare, "Compare models, or arrays of your own."),
+    (affine, "Bound the distance to affine images of a space."),
     (report, "Write the report of a saved result."),
 ):
     app.command(cls=_Command, short_help=summary)(command)

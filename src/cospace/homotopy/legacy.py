@@ -56,6 +56,8 @@ class LegacyDistance(Result):
     """All learning rates."""
     n: int
     """Number of rows."""
+    width: int
+    """Coordinates of the target, d."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Batch, passes, seed, how rows matched."""
 
@@ -156,6 +158,7 @@ def legacy_distance(
         rate=best.rate,
         rates=tuple(found),
         n=goal.n,
+        width=goal.width,
         settings={"batch": batch, "epochs": epochs, "seed": rng, "matched_by": pair.by},
     )
 
