@@ -155,6 +155,7 @@ def _pair(
         affine=affine,
         search=Search(
             random=settings.directions,
+            ascents=1,
             steps=settings.steps,
             width=min(source.width, target.width),
             rng=settings.seed,

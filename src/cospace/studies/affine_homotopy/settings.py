@@ -40,10 +40,10 @@ class AffineHomotopySettings(Settings):
     training rows, at most."""
     gap: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
     """Largest relative gap between the bounds of a distance."""
-    directions: Annotated[int, Field(ge=0)] = 8
-    """Random classifiers of the worst case."""
-    steps: Annotated[int, Field(ge=0)] = 10
-    """Steps of gradient ascent of the worst case."""
+    directions: Annotated[int, Field(ge=0)] = 6
+    """Random classifiers that the worst case is sought among, beside the task's probe."""
+    steps: Annotated[int, Field(ge=0)] = 8
+    """Steps of gradient ascent from the worst of them."""
     truncations: tuple[_Share, ...] = (20, 30, 40, 50, 60, 70, 80, 90)
     """Ranks of truncated copies, in percent of full rank."""
     truncated_encoders: Annotated[int, Field(ge=0)] = 4
