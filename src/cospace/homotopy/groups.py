@@ -141,30 +141,28 @@ def lawson(
     n = len(target)
     farthest = max(float(np.einsum("ij,ij->i", rows, rows).max()) for rows in (target, source))
     rounding = np.finfo(float).eps * (target.shape[1] + source.shape[1] + 2) * farthest
-    lower, upper = 0.0, np.inf
-    best: tuple[Floats, Floats, Floats] | None = None
-    even, v = np.full(n, 1.0 / n), np.maximum(start, TINY)
+    # Equal weights first: no worse than the plain fit.
+    best = fit(np.full(n, 1.0 / n))
+    errors = _errors(target, source, best)
+    lower = float(max(best.least - rounding, 0.0)) ** 0.5
+    upper = float(errors.max()) ** 0.5
+    ends = [(lower, upper)]
+    v = np.maximum(start, TINY)
     plain: Multiplication | None = None
-    ends: list[tuple[float, float]] = []
     while len(ends) < limit:
-        # Equal weights first: no worse than the plain fit.
-        found = fit((1.0 - _FLOOR) * v + _FLOOR / n if ends else even)
-        errors = _errors(target, source, found)
+        if upper <= lower * (1.0 + gap) + rounding**0.5 or _stale(ends):
+            break
+        found = fit((1.0 - _FLOOR) * v + _FLOOR / n)
+        made = _errors(target, source, found)
         lower = max(lower, float(max(found.least - rounding, 0.0)) ** 0.5)
-        top = float(errors.max()) ** 0.5
-        if top < upper:
-            upper, best = top, (found.matrix, found.image, errors)
+        if float(made.max()) ** 0.5 < upper:
+            upper, best, errors = float(made.max()) ** 0.5, found, made
         ends.append((lower, upper))
         if progress is not None:
             progress(f"gap {upper / max(lower, 1e-9 * upper) - 1.0:.1%}", len(ends), limit)
-        if upper <= lower * (1.0 + gap) + rounding**0.5 or _stale(ends):
-            break
-        if len(ends) > 1:
-            plain = plain or Multiplication(v, errors)
-            v = plain.step(v, errors)
-    if best is None:
-        raise AssertionError("at least one step is taken")
-    return Constrained(best[0], best[1], lower, np.sqrt(best[2]), len(ends), rounding**0.5)
+        plain = plain or Multiplication(v, made)
+        v = plain.step(v, made)
+    return Constrained(best.matrix, best.image, lower, np.sqrt(errors), len(ends), rounding**0.5)
 
 
 def _stale(ends: list[tuple[float, float]]) -> bool:
