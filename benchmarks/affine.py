@@ -10,6 +10,7 @@ import argparse
 import platform
 import time
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -35,14 +36,13 @@ def linear(n: int, d: int, errors: str, seed: int = 0) -> Pair:
     return source @ rng.normal(size=(d, d)) / d**0.5 + noise, source
 
 
-def cases(n: int, d: int) -> dict[str, Pair]:
-    """Targets and sources by the kind of their errors."""
-    return {
-        "Gaussian": linear(n, d, "gaussian"),
-        "t, 3 degrees, every entry": linear(n, d, "t3"),
-        "t, 3 degrees, whole rows": linear(n, d, "t3 rows"),
-        "two spaces like those of language models": language_like(n, d),
-    }
+CASES: dict[str, Callable[[int, int], Pair]] = {
+    "Gaussian": lambda n, d: linear(n, d, "gaussian"),
+    "t, 3 degrees, every entry": lambda n, d: linear(n, d, "t3"),
+    "t, 3 degrees, whole rows": lambda n, d: linear(n, d, "t3 rows"),
+    "two spaces like those of language models": language_like,
+}
+"""Targets and sources by the kind of their errors."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,8 @@ def main() -> None:
     options = parser.parse_args()
     n, d = SMALL if options.small else SIZE
     runs = {}
-    for name in cases(8, 2):
-        target, source = cases(n, d)[name]
-        runs[name] = measure(target, source)
+    for name, make in CASES.items():
+        runs[name] = measure(*make(n, d))
         print(f"{name}: {runs[name]}", flush=True)
     options.into.write_text(page(runs, n, d), encoding="utf-8")
 
