@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cospace.drift import Drift, measure_drift
     from cospace.extraction import extract
     from cospace.homotopy import AffineDistance, affine_distance
+    from cospace.maps import LinearMap, fit_map
     from cospace.measures import Measure
     from cospace.models.base import LanguageModel, Site, TokenPolicy
     from cospace.models.hf import load_model
@@ -38,6 +39,7 @@ _HOME = {
     "Factor": "summaries",
     "Gram": "summaries",
     "LanguageModel": "models.base",
+    "LinearMap": "maps",
     "Measure": "measures",
     "Moments": "moments",
     "Neighbors": "summaries",
@@ -50,6 +52,7 @@ _HOME = {
     "align_rows": "space",
     "compare": "comparison",
     "extract": "extraction",
+    "fit_map": "maps",
     "load_model": "models.hf",
     "measure_drift": "drift",
     "open_store": "store",
@@ -68,6 +71,7 @@ __all__ = [
     "Factor",
     "Gram",
     "LanguageModel",
+    "LinearMap",
     "Measure",
     "Moments",
     "Neighbors",
@@ -82,6 +86,7 @@ __all__ = [
     "corpora",
     "errors",
     "extract",
+    "fit_map",
     "load_model",
     "measure_drift",
     "measures",
