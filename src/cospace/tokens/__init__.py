@@ -1,0 +1,1 @@
+"""Geometry of token embeddings: what two models share of it, globally and near every token."""

@@ -1,0 +1,166 @@
+"""Which tokens of two vocabularies are the same text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cospace.errors import InputError, UnknownNameError
+from cospace.tokens.normal import NormalForm
+from cospace.tokens.vocabulary import CLASSES, Vocabulary
+
+__all__ = ["KINDS", "Matched", "match", "text_kind"]
+
+KINDS = ("word", "piece", "number", "mark", "space", "mixed", "bytes")
+"""Kinds of text: letters that begin a word, letters that continue one, digits, punctuation and
+symbols, blanks, a mixture, and bytes that are no text."""
+
+_BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+
+Index = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Tokens that two vocabularies share: place i of both lists is the same text."""
+
+    ids_a: Index
+    """Rows of the first model."""
+    ids_b: Index
+    """Rows of the second model."""
+    kinds: dict[str, int]
+    """How many of each kind of text."""
+    repeats_a: int
+    """Tokens of the first model left out because an earlier one has the same text."""
+    repeats_b: int
+    """The same of the second."""
+    candidates_a: int
+    """Tokens of the first model that could have been matched."""
+    candidates_b: int
+    """The same of the second."""
+
+    def __len__(self) -> int:
+        return len(self.ids_a)
+
+
+def match(a: Vocabulary, b: Vocabulary, *, classes: Collection[str] = ("used",)) -> Matched:
+    """Match the tokens of two vocabularies by the bytes of their text and their place in a word.
+
+    Where a vocabulary writes one text twice (a letter and its byte token), the one that is
+    written as text is taken, of several the first; the rest are counted and left out. A token that its
+    tokenizer splits off wherever it stands (punctuation of WordPiece) is matched, where the other
+    tokenizer tells the two apart, with the one without a space before it, or else with the one
+    after a space.
+
+    Parameters
+    ----------
+    a, b
+        Vocabularies of two models.
+    classes
+        Classes of rows that take part, out of ``used`` and ``undecodable``: other rows have no
+        text. Both rows of a match are of one class, since text is text in both.
+
+    Raises
+    ------
+    UnknownNameError
+        For another class.
+    InputError
+        When no token is shared.
+    """
+    for name in classes:
+        if name not in ("used", "undecodable"):
+            raise UnknownNameError.among(
+                name, ("used", "undecodable"), "class of tokens that have a text"
+            )
+    (table_a, repeats_a), (table_b, repeats_b) = _table(a, classes), _table(b, classes)
+    pairs: dict[int, tuple[int, NormalForm]] = {}
+    taken: set[int] = set()
+
+    def pair(i: int, j: int, form: NormalForm) -> None:
+        pairs[i] = (j, form)
+        taken.add(j)
+
+    for form, i in table_a.items():
+        if form.initial is None:
+            for initial in (None, False, True):
+                j = table_b.get(NormalForm(form.text, initial))
+                if j is not None:
+                    pair(i, j, form)
+                    break
+    for form, j in table_b.items():
+        if form.initial is None and j not in taken:
+            for initial in (False, True):
+                found = table_a.get(NormalForm(form.text, initial))
+                if found is not None:
+                    pair(found, j, form)
+                    break
+    for form, i in table_a.items():
+        j = table_b.get(form)
+        if j is not None and i not in pairs and j not in taken:
+            pair(i, j, form)
+    if not pairs:
+        raise InputError(
+            f"The two vocabularies share no token that is {' or '.join(classes)}: there is nothing to compare."
+        )
+    order = sorted(pairs)
+    counts = Counter(text_kind(pairs[i][1]) for i in order)
+    return Matched(
+        np.asarray(order, dtype=np.int64),
+        np.asarray([pairs[i][0] for i in order], dtype=np.int64),
+        {kind: counts[kind] for kind in KINDS if counts[kind]},
+        repeats_a,
+        repeats_b,
+        len(table_a) + repeats_a,
+        len(table_b) + repeats_b,
+    )
+
+
+def text_kind(form: NormalForm) -> str:
+    """Kind of text out of ``KINDS``.
+
+    Examples
+    --------
+    >>> [text_kind(NormalForm(t.encode(), i)) for t, i in [("the", True), ("ing", False), ("7", True)]]
+    ['word', 'piece', 'number']
+    """
+    try:
+        text = form.text.decode()
+    except UnicodeDecodeError:
+        return "bytes"
+    if not text.strip():
+        return "space"
+    kinds = {unicodedata.category(sign)[0] for sign in text}
+    if kinds <= {"L", "M"}:
+        return "piece" if form.initial is False else "word"
+    if kinds == {"N"}:
+        return "number"
+    return "mixed" if kinds & {"L", "M", "N"} else "mark"
+
+
+def _table(vocabulary: Vocabulary, classes: Collection[str]) -> tuple[dict[NormalForm, int], int]:
+    """Row by normal form, and the number of rows whose form is there already."""
+    table: dict[NormalForm, int] = {}
+    repeats, later = 0, []
+    names = [name for name in CLASSES if name in classes]
+    for i in map(int, vocabulary.ids(*names)):
+        form = vocabulary.forms[i]
+        if form is None:
+            continue
+        if vocabulary.marker == "sentencepiece" and _BYTE.fullmatch(vocabulary.tokens[i] or ""):
+            later.append((form, i))
+        elif form in table:
+            repeats += 1
+        else:
+            table[form] = i
+    for form, i in later:
+        if form in table:
+            repeats += 1
+        else:
+            table[form] = i
+    return table, repeats
