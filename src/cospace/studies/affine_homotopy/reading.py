@@ -13,6 +13,7 @@ from cospace.corpus import Corpus
 from cospace.errors import InputError
 from cospace.extraction import extract
 from cospace.models import hf
+from cospace.models.base import TokenPolicy
 from cospace.models.cache import cache_folder
 from cospace.probes.tasks import Task, load_task
 from cospace.space import Space
@@ -103,7 +104,14 @@ def read_encoders(
     whole = open_corpus(path if path.is_file() else settings.texts)
 
     def at(model: Any, corpus: Corpus, depths: tuple[float, ...]) -> Store:
-        return extract(model, corpus, sites=depths, pooling=settings.pooling, store=folder)
+        return extract(
+            model,
+            corpus,
+            sites=depths,
+            pooling=settings.pooling,
+            store=folder,
+            policy=TokenPolicy(truncate=settings.truncate),
+        )
 
     def loaded(reference: str) -> Any:
         return load_model(

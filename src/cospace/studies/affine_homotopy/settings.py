@@ -35,6 +35,8 @@ class AffineHomotopySettings(Settings):
     """Those of them at which probes are imitated."""
     pooling: Literal["mean", "last", "first", "max"] = "mean"
     """How token vectors become a row."""
+    truncate: bool = False
+    """Whether texts that are too long for an encoder are cut, and counted, instead of refused."""
     components: Annotated[int, Field(ge=2)] | None = None
     """Principal components on which tasks are probed and imitated; by default a tenth of the
     training rows, at most."""
