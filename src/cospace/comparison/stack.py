@@ -251,13 +251,28 @@ class Sparse:
         return np.asarray((self.columns.T @ self.columns).toarray())
 
     def null(self, shuffles: Permutations, progress: Tick) -> Floats:
-        """Inner products with every target shuffled."""
-        count = self.columns.shape[1]
-        sources = self.columns.T.tocsr()
+        """Inner products with every target shuffled.
+
+        Of a shuffled target only the entries count that are not zero in some source either.
+        """
+        count, n = self.columns.shape[1], self.n
+        listed = self.columns.T.tocsr()
+        row, column = np.divmod(listed.indices.astype(np.int64), n)
+        used = np.unique(listed.indices)
+        position = np.full(n * n, -1, dtype=np.int32)
+        position[used] = np.arange(len(used))
+        sources = self.columns[used]
 
         def shuffled(order: Order) -> Floats:
-            targets = self.columns[Relation.entries(order, "square")]
-            return np.asarray((sources @ targets).toarray())
+            place = np.empty_like(order)
+            place[order] = np.arange(n)
+            moved = np.asarray(position.take(place.take(row) * n + place.take(column)))
+            left = np.flatnonzero(moved >= 0)
+            begin = np.searchsorted(left, listed.indptr)
+            targets = scipy.sparse.csr_array(
+                (listed.data[left], moved[left], begin), shape=(count, len(used))
+            )
+            return np.asarray((targets @ sources).toarray().T)
 
         draws = each(shuffled, shuffles.orders, progress)
         return np.asarray(draws).reshape(-1, count, count)
