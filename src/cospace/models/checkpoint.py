@@ -114,9 +114,16 @@ def where_to_run(asked: str) -> str:
 
 
 def from_folder(
-    folder: Path, dtype: Any, reference: str | Path, *, trust_remote_code: bool
+    folder: Path,
+    dtype: Any,
+    reference: str | Path,
+    *,
+    trust_remote_code: bool,
+    head: bool = False,
 ) -> tuple[Any, Any]:
-    """Read a model without its head, and its tokenizer; pickled weights are refused.
+    """Read a model, and its tokenizer; pickled weights are refused.
+
+    Without its head, or, on demand, a decoder with the ``head`` that gives the next token.
 
     Raises
     ------
@@ -131,7 +138,8 @@ def from_folder(
                 f"{reference} holds no tokenizer (tokenizer.json, vocab.txt or tokenizer.model): save "
                 "it beside the weights with tokenizer.save_pretrained."
             )
-        model, info = transformers.AutoModel.from_pretrained(
+        kind = transformers.AutoModelForCausalLM if head else transformers.AutoModel
+        model, info = kind.from_pretrained(
             folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
         )
     except AcquisitionError:
@@ -145,7 +153,8 @@ def from_folder(
         raise AcquisitionError(
             f"{reference}: the weights in {folder} are damaged ({first_line(error)}): fetch or copy them again."
         ) from error
-    run = {id(parameter) for parameter in find_layout(model).model.parameters()}
+    part = model if head else find_layout(model).model
+    run = {id(parameter) for parameter in part.parameters()}
     absent = sorted(
         path
         for path, parameter in model.named_parameters()
