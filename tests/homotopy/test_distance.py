@@ -230,6 +230,7 @@ def test_no_rotation_of_the_plane_goes_below_the_lower_end(seed):
             apart = minimise_maximum(y - moved, Basis.constant(12), gap=0.01)
             best = min(best, apart.upper)
     assert found.lower <= best
+    assert found.upper <= best * 1.01
     u, _, vt = np.linalg.svd((x - x.mean(axis=0)).T @ (y - y.mean(axis=0)))
     rest = y - y.mean(axis=0) - (x - x.mean(axis=0)) @ u @ vt
     assert found.upper <= np.linalg.norm(rest, axis=1).max() * (1 + 1e-9)

@@ -25,8 +25,8 @@ _OVERFITTED = 1.25
 _HOW = {
     "affine": "least squares, weights multiplied by powers of squared errors, Newton steps",
     "translation": "weights multiplied by powers of squared errors, Newton steps",
-    "orthogonal": "Procrustes, rows reweighted by squared errors",
-    "low_rank": "reduced-rank regression, rows reweighted by squared errors",
+    "orthogonal": "Procrustes, rows reweighted by squared errors, descent",
+    "low_rank": "reduced-rank regression, rows reweighted by squared errors, descent",
 }
 
 

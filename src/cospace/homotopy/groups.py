@@ -18,12 +18,25 @@ from cospace.homotopy.basis import Basis, Floats, blocks
 from cospace.homotopy.minmax import Progress
 from cospace.homotopy.multiplication import TINY, Multiplication
 
-__all__ = ["Constrained", "Fit", "lawson", "low_rank", "orthogonal"]
+__all__ = ["Constrained", "Fit", "Maps", "lawson", "low_rank", "orthogonal"]
 
 _FLOOR = 1e-6
 _STALE = 15
 """Steps without progress after which the interval is taken as it is."""
 _PROGRESS = 1e-3
+_SOFT, _SHARP = 0.1, 1e-4
+"""Width of the band of squared errors that counts as near the maximum: at first, and at last."""
+_SHARES = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.003)
+_DESCENTS = 60
+
+
+class Maps(NamedTuple):
+    """A group of maps, as far as a fit needs to know it."""
+
+    fit: Callable[[Floats], Fit]
+    """The best map for given weights."""
+    nearest: Callable[[Floats], Floats]
+    """The matrix of the group that is nearest to a matrix."""
 
 
 class Fit(NamedTuple):
@@ -54,7 +67,7 @@ class Constrained(NamedTuple):
     """Errors up to this cannot be told from 0."""
 
 
-def orthogonal(target: Floats, source: Floats) -> Callable[[Floats], Fit]:
+def orthogonal(target: Floats, source: Floats) -> Maps:
     """Weighted Procrustes: best map with orthonormal rows (distances kept), and any offset.
 
     Parameters
@@ -76,10 +89,15 @@ def orthogonal(target: Floats, source: Floats) -> Callable[[Floats], Fit]:
         )
         return Fit(matrix, there - here @ matrix, energy - 2.0 * float(s.sum()))
 
-    return fit
+    def nearest(matrix: Floats) -> Floats:
+        u, _, vt = np.linalg.svd(matrix, full_matrices=False)
+        found: Floats = u @ vt
+        return found
+
+    return Maps(fit, nearest)
 
 
-def low_rank(target: Floats, basis: Basis, rank: int) -> Callable[[Floats], Fit]:
+def low_rank(target: Floats, basis: Basis, rank: int) -> Maps:
     """Weighted reduced-rank regression: best affine map whose linear part has at most this rank.
 
     Parameters
@@ -108,27 +126,32 @@ def low_rank(target: Floats, basis: Basis, rank: int) -> Callable[[Floats], Fit]
             energy - float(s[:rank] @ s[:rank]),
         )
 
-    return fit
+    def nearest(matrix: Floats) -> Floats:
+        u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+        found: Floats = (u[:, :rank] * s[:rank]) @ vt[:rank]
+        return found
+
+    return Maps(fit, nearest)
 
 
 def lawson(
     target: Floats,
     source: Floats,
-    fit: Callable[[Floats], Fit],
+    maps: Maps,
     start: Floats,
     *,
     gap: float,
     limit: int,
     progress: Progress | None = None,
 ) -> Constrained:
-    """Reweight rows by their squared errors, and keep the best of either end.
+    """Reweight rows by their squared errors, keep the best of either end, and descend from the map.
 
     Parameters
     ----------
     target, source
         Centred, shapes (n, d) and (n, p).
-    fit
-        Best map for given weights.
+    maps
+        The group.
     start
         Weights to begin with, sum 1.
     gap
@@ -142,7 +165,7 @@ def lawson(
     farthest = max(float(np.einsum("ij,ij->i", rows, rows).max()) for rows in (target, source))
     rounding = np.finfo(float).eps * (target.shape[1] + source.shape[1] + 2) * farthest
     # Equal weights first: no worse than the plain fit.
-    best = fit(np.full(n, 1.0 / n))
+    best = maps.fit(np.full(n, 1.0 / n))
     errors = _errors(target, source, best)
     lower = float(max(best.least - rounding, 0.0)) ** 0.5
     upper = float(errors.max()) ** 0.5
@@ -152,7 +175,7 @@ def lawson(
     while len(ends) < limit:
         if upper <= lower * (1.0 + gap) + rounding**0.5 or _stale(ends):
             break
-        found = fit((1.0 - _FLOOR) * v + _FLOOR / n)
+        found = maps.fit((1.0 - _FLOOR) * v + _FLOOR / n)
         made = _errors(target, source, found)
         lower = max(lower, float(max(found.least - rounding, 0.0)) ** 0.5)
         if float(made.max()) ** 0.5 < upper:
@@ -162,7 +185,40 @@ def lawson(
             progress(f"gap {upper / max(lower, 1e-9 * upper) - 1.0:.1%}", len(ends), limit)
         plain = plain or Multiplication(v, made)
         v = plain.step(v, made)
-    return Constrained(best.matrix, best.image, lower, np.sqrt(errors), len(ends), rounding**0.5)
+    aim = lower * (1.0 + gap) + rounding**0.5
+    best, errors, more = _descend(target, source, maps, best, errors, aim)
+    return Constrained(
+        best.matrix, best.image, lower, np.sqrt(errors), len(ends) + more, rounding**0.5
+    )
+
+
+def _descend(
+    target: Floats, source: Floats, maps: Maps, best: Fit, errors: Floats, aim: float
+) -> tuple[Fit, Floats, int]:
+    """Lower the largest error by short steps towards the best map for the rows near the maximum.
+
+    Where no single map is best for the worst weights, reweighting jumps between maps; on the way from
+    one to the other there is a better one than either.
+    """
+    sharpness, steps = _SOFT, 0
+    while float(errors.max()) ** 0.5 > aim and sharpness > _SHARP and steps < _DESCENTS:
+        top = float(errors.max())
+        w = np.exp((errors - top) / (sharpness * top))
+        way = maps.fit(0.999 * w / w.sum() + 0.001 / len(w))
+        steps += 1
+        for share in _SHARES:
+            tried = Fit(
+                maps.nearest(best.matrix + share * (way.matrix - best.matrix)),
+                best.image + share * (way.image - best.image),
+                best.least,
+            )
+            made = _errors(target, source, tried)
+            if float(made.max()) < top * (1.0 - 1e-6):
+                best, errors = tried, made
+                break
+        else:
+            sharpness /= 2.0
+    return best, errors, steps
 
 
 def _stale(ends: list[tuple[float, float]]) -> bool:

@@ -149,7 +149,7 @@ def solve(
         rounding = float(np.finfo(float).eps) * (len(matrix) + 2) * size
         return Solution(found, fit.lower, errors, fit.steps, fit.rounding + rounding)
     rows = _centred(source, basis, kept)
-    best = (
+    maps = (
         orthogonal(target, rows)
         if task.group == "orthogonal"
         else low_rank(target, basis, task.rank or basis.rank)
@@ -158,7 +158,7 @@ def solve(
     made = lawson(
         target,
         rows,
-        best,
+        maps,
         weights,
         gap=task.gap,
         limit=min(task.limit, _CONSTRAINED_LIMIT),
