@@ -1,0 +1,191 @@
+"""Exact neighbours of some tokens among many, a block at a time; blocks can be kept and gone on from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cospace.errors import InputError
+from cospace.search import Search
+
+__all__ = ["Metric", "by_distance", "neighbors_of"]
+
+Metric = Literal["euclidean", "cosine"]
+Index = npt.NDArray[np.int64]
+
+BLOCK = 4096
+"""Tokens whose neighbours are searched, and kept, together."""
+LAYOUT = 1
+_PAIRS = 1 << 22
+
+
+def neighbors_of(
+    rows: npt.NDArray[Any],
+    places: Index,
+    k: int,
+    *,
+    metric: Metric = "euclidean",
+    folder: Path | None = None,
+    key: Mapping[str, Any] | None = None,
+    done: Callable[[int, int], None] | None = None,
+) -> Index:
+    """K nearest others of some rows among all, exactly; cost len(places) n d.
+
+    Parameters
+    ----------
+    rows
+        Shape (n, d): all rows among which neighbours are looked for.
+    places
+        Numbers of the rows whose neighbours are wanted; none twice.
+    k
+        Number of neighbours. The row itself is left out by its number, so that repeats stay.
+    metric
+        ``euclidean`` of the centred rows, or ``cosine``.
+    folder
+        Where finished blocks are kept, and looked for.
+    key
+        What the rows are, in plain values; needed with ``folder``.
+    done
+        Told how many of the tokens are done, and how many there are.
+
+    Returns
+    -------
+    array
+        Numbers of rows, shape (len(places), k), in no order that means anything.
+
+    Raises
+    ------
+    InputError
+        For k < 1, an unknown metric, or a folder that cannot be written.
+    UndefinedMeasureError
+        For k >= n - 1, rows that are all the same, or (cosine) a row of zeros.
+    """
+    if metric not in ("euclidean", "cosine"):
+        raise InputError(f"{metric!r} is no metric of neighbours here: euclidean and cosine are.")
+    kept = _Kept(folder, key or {}, places, k, metric, len(rows))
+    starts = range(0, len(places), BLOCK)
+    found = [kept.read(start) for start in starts]
+    finished = sum(len(block) for block in found if block is not None)
+    if done is not None:
+        done(finished, len(places))
+    if any(block is None for block in found):
+        # The search takes rows in their order: those that are asked for go first.
+        rest = np.ones(len(rows), dtype=bool)
+        rest[places] = False
+        order = np.concatenate([places, np.flatnonzero(rest)])
+        asked = rows if np.array_equal(order, np.arange(len(rows))) else rows[order]
+        search = (Search.cosine if metric == "cosine" else Search.euclidean)(asked, k)
+        for i, start in enumerate(starts):
+            if found[i] is not None:
+                continue
+            stop = min(start + BLOCK, len(places))
+            block = order[search.block(start, stop, k)]
+            kept.write(start, block)
+            found[i] = block
+            finished += len(block)
+            if done is not None:
+                done(finished, len(places))
+    return np.concatenate([block for block in found if block is not None])
+
+
+def by_distance(
+    rows: npt.NDArray[Any], places: Index, index: Index, *, metric: Metric = "euclidean"
+) -> Index:
+    """Put the neighbours of each row in order, nearest first; of equally near ones the lower number.
+
+    Differences are taken in double precision, so that a common offset costs nothing.
+    """
+    made = np.empty_like(index)
+    step = max(1, _PAIRS // (index.shape[1] * rows.shape[1]))
+    for start in range(0, len(index), step):
+        near = np.sort(index[start : start + step], axis=1)
+        own = rows[places[start : start + step]].astype(np.float64)[:, None]
+        others = rows[near].astype(np.float64)
+        if metric == "cosine":
+            own /= np.linalg.norm(own, axis=2, keepdims=True)
+            others /= np.linalg.norm(others, axis=2, keepdims=True)
+        far = np.sum((others - own) ** 2, axis=2)
+        made[start : start + step] = np.take_along_axis(
+            near, np.argsort(far, axis=1, kind="stable"), axis=1
+        )
+    return made
+
+
+class _Kept:
+    """Blocks of one search on disk; without a folder there are none."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        key: Mapping[str, Any],
+        places: Index,
+        k: int,
+        metric: Metric,
+        n: int,
+    ) -> None:
+        self.places, self.k, self.n = places, k, n
+        self.folder: Path | None = None
+        if folder is None:
+            return
+        facts = {
+            **key,
+            "k": k,
+            "metric": metric,
+            "rows": n,
+            "places": hashlib.sha256(np.ascontiguousarray(places, "<i8").tobytes()).hexdigest(),
+            "block": BLOCK,
+            "layout": LAYOUT,
+        }
+        text = json.dumps(facts, sort_keys=True)
+        self.folder = folder / hashlib.sha256(text.encode()).hexdigest()[:24]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / "search.json").write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"Neighbours cannot be kept in {folder} ({error.strerror}): name another folder."
+            ) from None
+
+    def read(self, start: int) -> Index | None:
+        """A block that was kept; None where there is none, or no whole one."""
+        if self.folder is None:
+            return None
+        expected = (min(BLOCK, len(self.places) - start), self.k)
+        try:
+            block = np.load(self.folder / _name(start), allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        whole = block.shape == expected and block.dtype == np.int32
+        if not whole or block.min() < 0 or block.max() >= self.n:
+            return None
+        return np.asarray(block, dtype=np.int64)
+
+    def write(self, start: int, block: Index) -> None:
+        """Keep a block; it is there whole or not at all."""
+        if self.folder is None:
+            return
+        path = self.folder / _name(start)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            with draft.open("wb") as stream:
+                np.save(stream, block.astype(np.int32), allow_pickle=False)
+            draft.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink()
+            raise InputError(
+                f"Neighbours cannot be kept in {self.folder} ({error.strerror}): free some space, or "
+                "name another folder."
+            ) from None
+
+
+def _name(start: int) -> str:
+    return f"{start:08d}.npy"
