@@ -112,7 +112,7 @@ def test_a_table_survives_its_file(table, tmp_path):
 
 
 def test_pairs_that_are_not_there_are_told(table):
-    with pytest.raises(UnknownNameError, match=r"'ful' is not a encoder of this table\. Did you"):
+    with pytest.raises(UnknownNameError, match=r"'ful' is not a name in this table\. Did you"):
         table.cell(source="ful", target="flat")
     with pytest.raises(
         InputError, match="no distance from full to full: it holds pairs of different"

@@ -71,7 +71,7 @@ class DistanceTable(Result):
         """
         for name in (source, target):
             if name not in self.names:
-                raise UnknownNameError.among(name, self.names, "encoder of this table")
+                raise UnknownNameError.among(name, self.names, "name in this table")
         for cell in self.cells:
             if (cell.source, cell.target) == (source, target):
                 return cell
