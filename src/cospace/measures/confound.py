@@ -177,6 +177,7 @@ def inside_groups(name: str, groups: Sequence[str]) -> Measure:
         needs="neighbours",
         summarise=partial(within_group_neighbors, groups=kept),
         score=overlap_of,
+        relation=partial(_group_lists, groups=kept),
         groups=kept,
         chance=within_group_chance(kept),
         arrays="numpy",
@@ -439,6 +440,11 @@ def within_group_neighbors(rows: Array, groups: Sequence[str], *, k: int = 10) -
             ) from None
         index[place] = place[near]
     return Neighbors(index)
+
+
+def _group_lists(rows: Array, groups: Sequence[str]) -> Relation:
+    """Relation whose inner product is ``within_group_knn``."""
+    return Relation.directed(within_group_neighbors(rows, groups).adjacency())
 
 
 def within_group_chance(groups: Sequence[str], *, k: int = 10) -> float:
