@@ -8,16 +8,16 @@ entries.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from cospace._arrays import Array, to_numpy
-from cospace._threads import each
+from cospace._threads import each, free_cores
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.linalg import wide_mean
 
@@ -48,6 +48,8 @@ _KEYS = 1024
 """Rows that are multiplied at once: their products stay in a core's cache."""
 _ENTRIES = 1 << 24
 """Products, at most, that one thread holds."""
+_TOGETHER = 1 << 28
+"""Products, at most, that all threads hold."""
 _PAIRS = 1 << 16
 """Coordinates of rows that are compared in double precision at once."""
 _FEW = 512
@@ -197,38 +199,59 @@ class Search:
     def block(self, start: int, stop: int, k: int, done: Callable[[], None] | None = None) -> Index:
         """K nearest others of rows ``start`` to ``stop``, the last excluded, shape (rows, k).
 
-        Rows do not depend on each other: a long search can be made, and gone on with, a block at
-        a time. Blocks that start at multiples of 256 are cut alike; ``done`` is called in this
-        thread after each piece of a block.
+        A long search can be made, and gone on with, a block at a time: what is found for a row
+        does not depend on the others of its block. ``done`` is called in this thread after each
+        ``queries`` rows.
         """
         step = self.queries
         pieces = [(at, min(at + step, stop)) for at in range(start, stop, step)]
-        room = threading.local()
-        found = each(lambda piece: self._piece(*piece, k, room), pieces, done)
-        return np.concatenate(found)
+        # Memory that is taken here is kept for the next call; that of a thread goes with it.
+        rooms: SimpleQueue[tuple[Single, Single]] = SimpleQueue()
+        if self.group:
+            for _ in range(min(free_cores(), len(pieces))):
+                rooms.put(self._room(min(step, stop - start)))
+
+        def piece(ends: tuple[int, int]) -> Index:
+            if not self.group:
+                return self._among_all(np.arange(*ends), k)
+            room = rooms.get()
+            try:
+                return self._piece(*ends, k, room)
+            finally:
+                rooms.put(room)
+
+        return np.concatenate(each(piece, pieces, done))
+
+    def _room(self, many: int) -> tuple[Single, Single]:
+        groups = len(self.table) // self.group
+        return (
+            np.empty(groups * self.group * many, dtype=np.float32),
+            np.empty(groups * many, dtype=np.float32),
+        )
 
     @property
     def queries(self) -> int:
         """Rows in one piece of a block."""
-        fit = _ENTRIES // max(self.n, len(self.table))
+        fit = min(_ENTRIES, _TOGETHER // free_cores()) // max(self.n, len(self.table))
         return int(min(_QUERIES, max(16, fit - fit % 16)))
 
-    def _piece(self, start: int, stop: int, k: int, room: threading.local) -> Index:
-        if not self.group:
-            return self._among_all(np.arange(start, stop), k)
+    def _piece(self, start: int, stop: int, k: int, room: tuple[Single, Single]) -> Index:
+        query = np.arange(start, stop)
+        many, group = len(query), self.group
         products, best = self._products(start, stop, room)
         nearest = np.ascontiguousarray(best.T)
-        query = np.arange(start, stop)
         floor = self._floor(_largest(nearest, k), query)
-        hit = nearest >= floor[:, None]
-        crowded = hit.sum(axis=1) > max(4 * k, 64)
-        hit[crowded] = False
-        row, of = np.nonzero(hit)
-        values = products.reshape(-1, self.group, len(query))[of, :, row]
-        pair, within = np.nonzero(values >= floor[row, None])
-        column, values, row = of[pair] * self.group + within, values[pair, within], row[pair]
-        crowded |= np.bincount(row, minlength=len(query)) > max(4 * k, self.n // 16)
-        index = np.empty((len(query), k), dtype=np.int64)
+        row, of = np.divmod(np.flatnonzero(nearest >= floor[:, None]), nearest.shape[1])
+        crowded = np.bincount(row, minlength=many) > max(4 * k, 64)
+        if crowded.any():
+            left = ~crowded[row]
+            row, of = row[left], of[left]
+        places = (of * (group * many) + row)[:, None] + np.arange(0, group * many, many)
+        values = products.ravel().take(places)
+        pair, within = np.divmod(np.flatnonzero(values >= floor[row, None]), group)
+        column, values, row = of[pair] * group + within, values[pair, within], row[pair]
+        crowded |= np.bincount(row, minlength=many) > max(4 * k, self.n // 16)
+        index = np.empty((many, k), dtype=np.int64)
         if crowded.any():
             index[crowded] = self._among_all(query[crowded], k)
             left = ~crowded[row]
@@ -236,22 +259,21 @@ class Search:
         # The same again, with the k-th of all products in place of that of the groups.
         some = np.flatnonzero(~crowded)
         if len(some):
-            index[some] = self._nearest_of(
-                query[some], np.cumsum(~crowded)[row] - 1, column, values, k
-            )
+            row = (np.cumsum(~crowded) - 1)[row]
+            index[some] = self._nearest_of(query[some], row, column, values, k)
         return index
 
-    def _products(self, start: int, stop: int, room: threading.local) -> tuple[Single, Single]:
+    def _products(
+        self, start: int, stop: int, room: tuple[Single, Single]
+    ) -> tuple[Single, Single]:
         """Bounds of the scores of all rows, a column for each query, and the best of every group.
 
         The score of a row k for a query q is <q, k> - |k|^2 / 2, larger where nearer. What is
         returned is no smaller, and no larger than that by more than twice the rounding.
         """
         d, group, many = self.rows.shape[1], self.group, stop - start
-        if not hasattr(room, "products") or room.products.shape[1] != many:
-            room.products = np.empty((len(self.table), many), dtype=np.float32)
-            room.best = np.empty((len(self.table) // group, many), dtype=np.float32)
-        products, best = room.products, room.best
+        products = room[0][: len(self.table) * many].reshape(-1, many)
+        best = room[1][: len(self.table) // group * many].reshape(-1, many)
         query = self.table[start:stop].copy()
         query[:, d] = -1.0
         query[:, d + 1] = self.rounding * self.length[start:stop]

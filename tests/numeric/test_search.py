@@ -143,7 +143,7 @@ def test_bounds_hold(kind, metric):
     z -= middle
     length = np.sqrt((z * z).sum(axis=1))
     score = (z @ z.T) - length[:, None] ** 2 / 2
-    bound, best = made._products(0, made.n, threading.local())
+    bound, best = made._products(0, made.n, made._room(made.n))
     own = np.eye(made.n, dtype=bool)
     above = (bound[: made.n] - score)[~own]
     allowed = 2 * made.rounding * (np.outer(length, length) + length[:, None] ** 2 / 2) + 1e-35
