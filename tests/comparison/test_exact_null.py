@@ -19,7 +19,16 @@ def spaces(n=60, groups=None):
     ]
 
 
-MEASURES = ["debiased_cka", "linear_cka", "rsa_spearman", "rsa_pearson"]
+MEASURES = [
+    "debiased_cka",
+    "linear_cka",
+    "rsa_spearman",
+    "rsa_pearson",
+    "rsa_cosine",
+    "rsa_mahalanobis",
+    "rbf_cka",
+    "debiased_polynomial_cka",
+]
 
 
 def test_without_shuffles_values_have_their_null_and_p():
