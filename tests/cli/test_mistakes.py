@@ -91,7 +91,7 @@ import pytest
         ("compare a.npy b.npy --save r --report ./r", "--report and --save both name"),
         ("compare a.npy b.npy --save /dev/null", "/dev/null is no regular file"),
         ("report gone.json --out r.html", "gone.json cannot be read: No such file"),
-        ("report lines.txt --out r.html", "lines.txt is not a saved result (comparison or drift)"),
+        ("report lines.txt --out r.html", "lines.txt is not a saved result (comparison or drift"),
         ("report list.json --out r.html", "list.json is not a saved result"),
         ("report future.json --out r.html", "future.json has layout version 99"),
         ("report cut.json --out r.html", "cut.json is no whole comparison (it lacks spaces)"),

@@ -369,3 +369,44 @@ def test_other_results_are_refused() -> None:
 
     with pytest.raises(InputError, match=r"A report shows a comparison or a drift; got Other\."):
         render(Other())
+
+
+def yardstick(**options: Any) -> Result:
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((100, 3))
+    rows = {name: z @ rng.standard_normal((3, 6)) + rng.standard_normal((100, 6)) for name in "abc"}
+    return compare(rows, ["debiased_cka", "linear_cka", "mean_cca"], **options)
+
+
+@pytest.mark.parametrize(("correct", "name"), [("holm", "Holm"), ("bh", "Benjamini and Hochberg")])
+def test_pairs_of_models_have_a_table_where_it_was_asked_for(correct: str, name: str) -> None:
+    text = Reader(render(yardstick(correct=correct))).text
+    assert f"corrected over 3 pairs of models by {name}'s method, for each measure by" in text
+    assert "p (pairs) is about the two models, not about the sites beside it" in text
+    assert re.search(r"a / b a / b 0\.\d+ 0\.005 0\.0[01]5", text)
+    assert f"corrected over all pairs of models by {name}'s method" in text
+
+
+def test_pairs_of_models_have_none_otherwise() -> None:
+    page = build(yardstick())
+    assert "pairs" not in [section["id"] for section in page["sections"]]
+    assert "p (pairs)" not in Reader(render(yardstick())).text
+
+
+def test_every_interval_says_what_it_is_over() -> None:
+    text = Reader(render(yardstick(intervals="folds"))).text
+    assert "95 %, by a bootstrap over rows or by a jackknife over folds of rows" in text
+    assert re.search(r"Linear CKA ↑ .{,90} to 0\.\d+ over folds", text)
+    assert "over folds" not in Reader(render(yardstick())).text
+
+
+def test_a_noise_ceiling_is_named_as_such() -> None:
+    page = build(yardstick(ceiling=True))
+    table = page["sections"][0]["blocks"][0]
+    at = [column["label"] for column in table["columns"]].index("Noise ceiling")
+    cells = {row[0]["text"]: row[at] for group in table["groups"] for row in group["rows"]}
+    assert re.fullmatch(r"0\.\d{3}", cells["Debiased CKA\u00a0↑"])
+    assert cells["Linear CKA\u00a0↑"] == "–"
+    text = Reader(render(yardstick(ceiling=True))).text
+    assert "By split halves of the coordinates: the measure between random halves" in text
+    assert "Noise ceiling" not in Reader(render(yardstick())).text
