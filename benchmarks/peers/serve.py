@@ -1,8 +1,9 @@
 """Answer for the peers that this interpreter has; started by ``ask.py``, never imported.
 
 One JSON object a line on standard input, one on standard output:
-``{"load": FILE}`` reads x and y; ``{"peer": NAME, "measure": NAME}`` gives ``value`` and ``seconds``
-or ``error``; ``{"list": true}`` gives the peers with their versions and measures.
+``{"load": FILE}`` reads x and y; ``{"peer": NAME, "measure": NAME}`` gives ``value``, ``seconds``
+(on the clock) and ``cpu`` (of the processor), or ``error``; ``{"list": true}`` gives the peers with
+their versions and measures.
 """
 
 from __future__ import annotations
@@ -212,6 +213,19 @@ def _(x, y, k=10):
     return shared(*tables, k)
 
 
+@peer("faiss", "faiss-cpu", "nearest")
+def _(x, y, k=10):
+    """Neighbours among x of the first rows of x, as many as y has: their mean row number."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    rows = np.ascontiguousarray(unit(x), dtype=np.float32)
+    index = faiss.IndexFlatIP(rows.shape[1])
+    index.add(rows)
+    found = index.search(rows[: len(y)], k + 1)[1]
+    return np.mean([[j for j in line if j != i][:k] for i, line in enumerate(found)])
+
+
 @peer("scikit-learn", "scikit-learn", "lle_similarity")
 def _(x, y, k=10):
     from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
@@ -267,11 +281,13 @@ def main():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     a, b = x.copy(), y.copy()  # some peers write into what they are given
-                    start = time.perf_counter()
+                    start, before_cpu = time.perf_counter(), time.process_time()
                     value = float(np.asarray(function(a, b)).ravel()[0])
                     seconds = time.perf_counter() - start
+                    cpu = time.process_time() - before_cpu
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-                answer = {"value": value, "seconds": seconds, "peak_kb": peak - before}
+                answer = {"value": value, "seconds": seconds, "cpu": cpu}
+                answer["peak_kb"] = peak - before
             except Exception as error:  # whatever a peer raises is its answer
                 text = (str(error).splitlines() or [""])[0]
                 answer = {"error": f"{type(error).__name__}: {text}"[:200]}
