@@ -1,0 +1,43 @@
+"""Steering vectors: build, apply, score, and carry them from one model to another."""
+
+from cospace.steering.build import build
+from cospace.steering.direction import Direction, find_direction
+from cospace.steering.items import ChoiceItem, Contrast, packaged_behaviours, read_items
+from cospace.steering.score import (
+    ChoiceScores,
+    CurvePoint,
+    SteeringCurve,
+    choice_scores,
+    perplexity,
+    steering_curve,
+)
+from cospace.steering.transfer import (
+    Carried,
+    Transfer,
+    evaluate_transfer,
+    matching_site,
+    transfer,
+)
+from cospace.steering.vector import SteeringVector
+
+__all__ = [
+    "Carried",
+    "ChoiceItem",
+    "ChoiceScores",
+    "Contrast",
+    "CurvePoint",
+    "Direction",
+    "SteeringCurve",
+    "SteeringVector",
+    "Transfer",
+    "build",
+    "choice_scores",
+    "evaluate_transfer",
+    "find_direction",
+    "matching_site",
+    "packaged_behaviours",
+    "perplexity",
+    "read_items",
+    "steering_curve",
+    "transfer",
+]

@@ -1,0 +1,152 @@
+"""Build steering vectors from contrasts, on a decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from cospace.errors import InputError
+from cospace.models.base import resolve_sites
+from cospace.steering.direction import Method, find_direction
+from cospace.steering.items import Contrast
+from cospace.steering.vector import Floats, SteeringVector
+
+if TYPE_CHECKING:
+    from cospace.models.batching import Tokens
+    from cospace.models.decoder import Decoder
+
+__all__ = ["build", "first_difference", "read_states"]
+
+
+def build(
+    decoder: Decoder,
+    contrast: Contrast,
+    *,
+    sites: str | float | Iterable[str | float] = "all",
+    method: Method = "mean_difference",
+) -> tuple[SteeringVector, ...]:
+    """Steering vectors of a contrast at one or more sites, from one pass over its texts.
+
+    Parameters
+    ----------
+    decoder
+        The model that is to be steered.
+    contrast
+        Texts of two kinds.
+    sites
+        Names, relative depths, or ``"all"``.
+    method
+        ``mean_difference``, ``trimmed_difference``, ``pca`` or ``probe``, see
+        :func:`~cospace.steering.direction.find_direction`.
+
+    Returns
+    -------
+    tuple of SteeringVector
+        One a site, in the order of the forward pass.
+
+    Raises
+    ------
+    InputError
+        For texts that cannot be read at the token that is asked for.
+    UndefinedMeasureError
+        Where there is no direction between the two kinds.
+    """
+    facts = decoder.facts
+    places = resolve_sites(
+        sites, blocks=facts.blocks, final_norm=facts.final_norm, model=facts.name
+    )
+    states = read_states(decoder, contrast, [site.name for site in places])
+    return tuple(
+        _vector(decoder, contrast, site.name, *states[site.name], method) for site in places
+    )
+
+
+def _vector(
+    decoder: Decoder,
+    contrast: Contrast,
+    site: str,
+    positive: Floats,
+    negative: Floats,
+    method: Method,
+) -> SteeringVector:
+    found = find_direction(positive, negative, method, paired=contrast.paired)
+    warnings = []
+    if found.dominant:
+        named = ", ".join(map(str, found.dominant))
+        warnings.append(
+            f"At {site} more than a tenth of the squared norm lies in each of the coordinates {named}: a few huge "
+            "values may rule the direction; compare method='trimmed_difference'."
+        )
+    norms = np.linalg.norm(np.vstack([positive, negative]), axis=1)
+    return SteeringVector(
+        vector=found.vector,
+        model=decoder.facts.name,
+        weights_hash=decoder.facts.weights_hash,
+        site=site,
+        blocks=decoder.facts.blocks,
+        method=method,
+        token=contrast.token,
+        residual_norm=float(norms.mean()),
+        provenance={
+            "positive": len(positive),
+            "negative": len(negative),
+            "paired": contrast.paired,
+            "texts": contrast.fingerprint,
+            "cosine_to_mean_difference": found.cosine,
+            "separation": found.separation,
+            "dominant": list(found.dominant),
+            "reference": decoder.facts.reference,
+            "config_hash": decoder.facts.config_hash,
+            "tokenizer_hash": decoder.facts.tokenizer_hash,
+            "dtype": decoder.facts.dtype,
+        },
+        warnings=tuple(warnings),
+    )
+
+
+def read_states(
+    decoder: Decoder, contrast: Contrast, sites: Sequence[str]
+) -> dict[str, tuple[Floats, Floats]]:
+    """States of both kinds of text, site -> arrays of shape (n, width) and (m, width)."""
+    n = len(contrast.positive)
+    texts = decoder.encode([*contrast.positive, *contrast.negative])
+    if contrast.token == "letter":
+        places = [first_difference(texts[i], texts[n + i], f"pair {i}") for i in range(n)]
+        kept = [np.arange(len(text)) == places[i % n] for i, text in enumerate(texts)]
+    else:
+        kept = [_kept(text, contrast.token, i) for i, text in enumerate(texts)]
+    rows = decoder.states(texts, kept, sites)
+    return {site: (found[:n], found[n:]) for site, found in rows.items()}
+
+
+def first_difference(one: Tokens, two: Tokens, what: str) -> int:
+    """Number of the first token in which two texts differ.
+
+    Where tokenizers put the letter of an answer into one token with its bracket, that is the
+    token.
+
+    Raises
+    ------
+    InputError
+        Where one text begins with the whole of the other.
+    """
+    most = min(len(one), len(two))
+    differ = np.flatnonzero(one.ids[:most] != two.ids[:most])
+    if not len(differ):
+        raise InputError(
+            f"The two texts of {what} have the same tokens up to the end of one: no token tells them "
+            "apart."
+        )
+    return int(differ[0])
+
+
+def _kept(text: Tokens, token: str, number: int) -> npt.NDArray[np.bool_]:
+    own = np.flatnonzero(~text.special)
+    if not len(own):
+        raise InputError(f"Text {number} has no token of its own: leave it out.")
+    if token == "mean":
+        return np.asarray(~text.special)
+    return np.asarray(np.arange(len(text)) == own[-1])

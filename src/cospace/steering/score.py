@@ -1,0 +1,277 @@
+"""What a model answers and how well it still predicts text, at each coefficient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from scipy.stats import rankdata
+
+from cospace.errors import InputError
+from cospace.models.batching import Tokens
+from cospace.result import Result
+from cospace.steering.build import first_difference
+from cospace.steering.items import TEMPLATE, ChoiceItem, check_template
+from cospace.steering.vector import SteeringVector
+
+if TYPE_CHECKING:
+    from cospace.models.decoder import Decoder
+
+__all__ = [
+    "ChoiceScores",
+    "CurvePoint",
+    "SteeringCurve",
+    "choice_scores",
+    "perplexity",
+    "steering_curve",
+]
+
+
+@dataclass(frozen=True)
+class ChoiceScores(Result):
+    """Two-choice scores of a model on some items, options in both orders."""
+
+    kind: ClassVar[str] = "choice_scores"
+
+    score: float
+    """Mean over items and both orders of ``P(matching) / (P(matching) + P(other))``; 0.5 where
+    the model does not tell the answers apart."""
+    as_written: tuple[float, ...]
+    """The same of every item, options in the order of the file."""
+    swapped: tuple[float, ...]
+    """The same of every item, options in the other order."""
+    first_letter: float
+    """Mean of ``P(A) / (P(A) + P(B))`` over both orders: 0.5 without a liking for a letter."""
+    mass: float
+    """Mean of ``P(A) + P(B)`` at that token: near 0 the model would answer something else."""
+    n: int
+    """Number of items."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary an item."""
+        return [
+            {"item": i, "as_written": a, "swapped": b, "score": (a + b) / 2}
+            for i, (a, b) in enumerate(zip(self.as_written, self.swapped, strict=True))
+        ]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild the result from ``to_dict``."""
+        values = {key: value for key, value in data.items() if key not in ("kind", "schema")}
+        for name in ("as_written", "swapped"):
+            values[name] = tuple(values[name])
+        return cls(**values)
+
+
+def choice_scores(
+    decoder: Decoder, items: Sequence[ChoiceItem], *, template: str = TEMPLATE
+) -> ChoiceScores:
+    """How likely the answer that shows the behaviour is, against the other.
+
+    Each question is put with either answer; the first token in which the two texts differ is the
+    letter, whatever the tokenizer makes of the brackets around it. What comes before it is read,
+    and the probabilities of the two letters behind it are compared. Then the options are swapped,
+    and both orders averaged, so that a liking for a letter cancels.
+
+    Parameters
+    ----------
+    decoder
+        The model, under steering or not.
+    items
+        The questions.
+    template
+        How a question and its answer become one text.
+
+    Raises
+    ------
+    InputError
+        Without an item, or for a template that cannot be filled.
+    """
+    check_template(template)
+    if not items:
+        raise InputError("No item was given to score; at least one is needed.")
+    both = [each for item in items for each in (item, item.swapped())]
+    texts = decoder.encode(
+        [
+            template.format(question=item.question, answer=answer)
+            for item in both
+            for answer in (item.matching, item.other)
+        ]
+    )
+    prompts, letters = [], []
+    for i in range(len(both)):
+        match, other = texts[2 * i], texts[2 * i + 1]
+        place = first_difference(match, other, f"item {i // 2}")
+        if place == 0:
+            raise InputError(f"Item {i // 2} has nothing before its answer: put a question there.")
+        prompts.append(Tokens(match.ids[:place], match.special[:place]))
+        letters.append([int(match.ids[place]), int(other.ids[place])])
+    logs = decoder.next_log_probs(prompts, letters)
+    share = 1.0 / (1.0 + np.exp(logs[:, 1] - logs[:, 0]))
+    first = np.array([item.matching == "(A)" for item in both])
+    return ChoiceScores(
+        score=float(share.mean()),
+        as_written=tuple(share[0::2].tolist()),
+        swapped=tuple(share[1::2].tolist()),
+        first_letter=float(np.where(first, share, 1.0 - share).mean()),
+        mass=float(np.exp(logs).sum(axis=1).mean()),
+        n=len(items),
+    )
+
+
+def perplexity(decoder: Decoder, texts: Sequence[str]) -> float:
+    """``exp(-mean log p(token | those before it))`` over all tokens but the first of every text.
+
+    Raises
+    ------
+    InputError
+        Where no text has two tokens.
+    """
+    logs = [each for each in decoder.log_likelihoods(decoder.encode(texts)) if len(each)]
+    if not logs:
+        raise InputError("No text has two tokens: there is nothing to predict; give longer texts.")
+    return float(np.exp(-np.mean(np.concatenate(logs))))
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """What one coefficient does."""
+
+    coefficient: float
+    """The coefficient."""
+    score: float
+    """Two-choice score, see :class:`ChoiceScores`."""
+    mass: float
+    """Probability of the two letters together."""
+    perplexity: float | None
+    """Perplexity of neutral texts, where there are any."""
+
+
+@dataclass(frozen=True)
+class SteeringCurve(Result):
+    """Two-choice score and side effect of a vector over its coefficients."""
+
+    kind: ClassVar[str] = "steering_curve"
+
+    model: str
+    """The model."""
+    site: str
+    """Where the vector was added."""
+    method: str
+    """How it was made."""
+    relative: bool
+    """Whether coefficients are in units of the mean norm of the states."""
+    points: tuple[CurvePoint, ...]
+    """One a coefficient, in ascending order."""
+    n: int
+    """Number of items."""
+
+    @property
+    def spearman(self) -> float | None:
+        """Rank correlation of score and coefficient; None where the score does not move."""
+        a, b = (
+            rankdata([getattr(p, name) for p in self.points]) for name in ("coefficient", "score")
+        )
+        if len(self.points) < 2 or np.ptp(b) == 0.0:
+            return None
+        return float(np.corrcoef(a, b)[0, 1])
+
+    @property
+    def span(self) -> float:
+        """Score at the largest coefficient minus score at the smallest."""
+        return self.points[-1].score - self.points[0].score
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything the result holds, with the two summaries."""
+        return {**super().to_dict(), "spearman": self.spearman, "span": self.span}
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary a coefficient."""
+        return [
+            {
+                "model": self.model,
+                "site": self.site,
+                "method": self.method,
+                "coefficient": p.coefficient,
+                "score": p.score,
+                "mass": p.mass,
+                "perplexity": p.perplexity,
+                "n": self.n,
+            }
+            for p in self.points
+        ]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild the result from ``to_dict``."""
+        left_out = ("kind", "schema", "spearman", "span")
+        values = {key: value for key, value in data.items() if key not in left_out}
+        values["points"] = tuple(CurvePoint(**point) for point in values["points"])
+        return cls(**values)
+
+
+def steering_curve(
+    decoder: Decoder,
+    vector: SteeringVector,
+    items: Sequence[ChoiceItem],
+    coefficients: Sequence[float],
+    *,
+    relative: bool = True,
+    neutral: Sequence[str] = (),
+    positions: Any = "all",
+    template: str = TEMPLATE,
+) -> SteeringCurve:
+    """Score a vector at each coefficient; 0 is the model as it is.
+
+    Parameters
+    ----------
+    decoder
+        The model that the vector is for.
+    vector
+        The vector.
+    items
+        Questions that the vector was not made from.
+    coefficients
+        All different.
+    relative
+        Whether coefficients are in units of the mean norm of the states, by default yes.
+    neutral
+        Texts whose perplexity shows the side effect.
+    positions
+        Which tokens the vector is added to, see :meth:`SteeringVector.applied`.
+    template
+        How a question and its answer become one text.
+
+    Raises
+    ------
+    InputError
+        Without a coefficient, or for equal ones.
+    """
+    values = sorted(float(each) for each in coefficients)
+    if not values or len(set(values)) < len(values):
+        raise InputError(
+            f"The coefficients {', '.join(f'{v:g}' for v in values) or 'are missing'}: different numbers are needed."
+        )
+    points = []
+    for value in values:
+        steered = (
+            vector.applied(decoder, value, relative=relative, positions=positions)
+            if value
+            else nullcontext()
+        )
+        vector.check(decoder)
+        with steered:
+            found = choice_scores(decoder, items, template=template)
+            side = perplexity(decoder, neutral) if neutral else None
+        points.append(CurvePoint(value, found.score, found.mass, side))
+    return SteeringCurve(
+        model=decoder.facts.name,
+        site=vector.site,
+        method=vector.method,
+        relative=relative,
+        points=tuple(points),
+        n=len(items),
+    )

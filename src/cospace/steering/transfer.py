@@ -1,0 +1,323 @@
+"""Carry a steering vector from one model to another, beside its controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from cospace.errors import InputError
+from cospace.maps import LinearMap
+from cospace.result import Result
+from cospace.steering.items import TEMPLATE, ChoiceItem
+from cospace.steering.score import SteeringCurve, steering_curve
+from cospace.steering.vector import Floats, SteeringVector
+
+if TYPE_CHECKING:
+    from cospace.models.decoder import Decoder
+
+__all__ = ["CONDITIONS", "Carried", "Transfer", "evaluate_transfer", "matching_site", "transfer"]
+
+CONDITIONS: Mapping[str, str] = {
+    "transferred": "the vector, through the map",
+    "native": "the target's own vector: the ceiling",
+    "shuffled_rows": "the vector, through the same fit on rows that do not belong together",
+    "random_map": "the vector, through a map of random numbers",
+    "random_direction": "a random direction",
+}
+
+
+def matching_site(site: str, *, blocks: int, target_blocks: int) -> str:
+    """Site of the same relative depth in a model of another number of blocks.
+
+    Block i ends at depth (i + 1) / L; the block of the target that ends nearest to it is taken,
+    the earlier of two.
+
+    Raises
+    ------
+    InputError
+        For a site that no model of ``blocks`` blocks has.
+
+    Examples
+    --------
+    >>> matching_site("block.14", blocks=30, target_blocks=18)
+    'block.8'
+    >>> matching_site("embed", blocks=30, target_blocks=18)
+    'embed'
+    """
+    if site in ("embed", "final_norm"):
+        return site
+    number = site.removeprefix("block.")
+    if not (site.startswith("block.") and number.isdecimal() and int(number) < blocks):
+        raise InputError(
+            f"{site!r} is no site of a model of {blocks} blocks: embed, block.i or final_norm."
+        )
+    place = (int(number) + 1) / blocks * target_blocks
+    return f"block.{max(int(np.ceil(place - 0.5)) - 1, 0)}"
+
+
+def transfer(
+    vector: SteeringVector, linear_map: LinearMap, *, native: SteeringVector
+) -> SteeringVector:
+    """Map a vector to the model and site of ``native``, at the same norm relative to the states.
+
+    ``v' = (|v| / r) r' * directions(v) / |directions(v)|``, r and r' the mean norms of the states
+    of source and target: a map that was fitted elsewhere in the models says nothing of lengths.
+
+    Parameters
+    ----------
+    vector
+        A vector of the source.
+    linear_map
+        Any map from the source's coordinates to the target's.
+    native
+        A vector of the target at the site that it shall be added to.
+
+    Raises
+    ------
+    InputError
+        For a map of other widths, or one that takes the vector to zero.
+    """
+    _check_widths(vector, linear_map, native)
+    direction = linear_map.directions(vector.vector)
+    kind = "a map" if linear_map.shuffle is None else "a shuffled map"
+    if not direction.any():
+        raise InputError(
+            f"The map takes the vector of {vector.model} to zero: it knows nothing of that direction; fit "
+            "it on more rows."
+        )
+    return replace(
+        _placed(direction, vector, native),
+        method=f"{vector.method} through {kind}",
+        provenance={
+            "from": vector.to_dict(),
+            "map": linear_map.to_dict(),
+            "cosine_to_native": _cosine(direction, native.vector),
+            "gain": float(np.linalg.norm(direction) / vector.norm),
+        },
+    )
+
+
+def _placed(direction: Floats, vector: SteeringVector, native: SteeringVector) -> SteeringVector:
+    size = vector.relative_norm * native.residual_norm / np.linalg.norm(direction)
+    return replace(native, vector=size * direction, warnings=())
+
+
+def _check_widths(vector: SteeringVector, linear_map: LinearMap, native: SteeringVector) -> None:
+    if (linear_map.width, linear_map.target_width) != (vector.width, native.width):
+        raise InputError(
+            f"The map goes from width {linear_map.width} to {linear_map.target_width}, and the vectors of "
+            f"{vector.model} and {native.model} have widths {vector.width} and {native.width}: fit it "
+            "on these two models, in this direction."
+        )
+
+
+def _cosine(a: Floats, b: Floats) -> float:
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+@dataclass(frozen=True)
+class Carried:
+    """One condition of a transfer."""
+
+    condition: str
+    """A name in :data:`CONDITIONS`; random ones are numbered."""
+    cosine: float
+    """Cosine to the native vector."""
+    nearest: tuple[str, ...]
+    """Tokens whose rows of the target's head are nearest to it."""
+    curve: SteeringCurve
+    """What it does to the target."""
+
+
+@dataclass(frozen=True)
+class Transfer(Result):
+    """A transferred vector beside its controls, all at the same norms."""
+
+    kind: ClassVar[str] = "transfer"
+
+    source: str
+    """Model that the vector comes from."""
+    target: str
+    """Model that is steered."""
+    source_site: str
+    """Where the vector was made."""
+    site: str
+    """Where it is added."""
+    map_method: str
+    """How the map was fitted."""
+    map_r2: float | None
+    """Held-out R2 of the map, None where it has none."""
+    map_rank: int
+    """Rank of the map."""
+    nearest_at_source: tuple[str, ...]
+    """Tokens nearest to the vector in its own model, where that was given."""
+    conditions: tuple[Carried, ...]
+    """The transfer and all its controls."""
+    seed: int
+    """Seed of the random controls."""
+
+    def condition(self, name: str) -> Carried:
+        """One condition by its name."""
+        return next(each for each in self.conditions if each.condition == name)
+
+    @property
+    def recovered(self) -> float | None:
+        """Span of the transferred vector over that of the native one; None where that is 0."""
+        ceiling = self.condition("native").curve.span
+        return self.condition("transferred").curve.span / ceiling if ceiling else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything the result holds, with the summaries of every curve."""
+        return {
+            **super().to_dict(),
+            "conditions": [
+                {
+                    "condition": each.condition,
+                    "cosine": each.cosine,
+                    "nearest": list(each.nearest),
+                    "curve": each.curve.to_dict(),
+                }
+                for each in self.conditions
+            ],
+            "recovered": self.recovered,
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary a condition and coefficient."""
+        return [
+            {"condition": each.condition, "cosine": each.cosine, **point}
+            for each in self.conditions
+            for point in each.curve.records()
+        ]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild the result from ``to_dict``."""
+        left_out = ("kind", "schema", "recovered")
+        values = {key: value for key, value in data.items() if key not in left_out}
+        values["nearest_at_source"] = tuple(values["nearest_at_source"])
+        values["conditions"] = tuple(
+            Carried(
+                each["condition"],
+                each["cosine"],
+                tuple(each["nearest"]),
+                SteeringCurve.from_dict(each["curve"]),
+            )
+            for each in values["conditions"]
+        )
+        return cls(**values)
+
+
+def evaluate_transfer(
+    decoder: Decoder,
+    vector: SteeringVector,
+    *,
+    linear_map: LinearMap,
+    shuffled: LinearMap,
+    native: SteeringVector,
+    items: Sequence[ChoiceItem],
+    coefficients: Sequence[float],
+    neutral: Sequence[str] = (),
+    positions: Any = "all",
+    template: str = TEMPLATE,
+    source: Decoder | None = None,
+    draws: int = 1,
+    seed: int = 0,
+) -> Transfer:
+    """Steer the target with a vector of the source, and with everything that should do less or more.
+
+    Controls are never left out: the same fit on shuffled rows, a map of random numbers, a random
+    direction, and the target's own vector as the ceiling. All are added at the same norms,
+    coefficients times the mean norm of the target's states.
+
+    Parameters
+    ----------
+    decoder
+        The target.
+    vector
+        A vector of the source.
+    linear_map
+        The map from source to target.
+    shuffled
+        The same fit on shuffled rows: ``fit_map(..., shuffle=seed)``.
+    native
+        The target's own vector at the site that is steered.
+    items
+        Questions that neither vector was made from.
+    coefficients
+        Relative to the mean norm of the target's states.
+    neutral, positions, template
+        As in :func:`~cospace.steering.steering_curve`.
+    source
+        The source's model, for the tokens that are nearest to the vector there.
+    draws
+        Number of random maps and of random directions.
+    seed
+        Seed of these.
+
+    Raises
+    ------
+    InputError
+        For maps of other widths, a ``shuffled`` map whose rows are in order, or a real one whose
+        rows are not.
+    """
+    if linear_map.shuffle is not None or shuffled.shuffle is None:
+        raise InputError(
+            f"The map was fitted on rows shuffled with {linear_map.shuffle} and its control with "
+            f"{shuffled.shuffle}: None and a seed are expected, fit_map(..., shuffle=0) makes the control."
+        )
+    if draws < 1:
+        raise InputError(f"{draws} random controls were asked for; at least one is needed.")
+    native.check(decoder)
+    _check_widths(vector, shuffled, native)
+    rng = np.random.default_rng(seed)
+    vectors = {
+        "transferred": transfer(vector, linear_map, native=native),
+        "native": native,
+        "shuffled_rows": transfer(vector, shuffled, native=native),
+    }
+    for draw in range(draws):
+        end = "" if draws == 1 else f".{draw}"
+        random = rng.normal(size=(vector.width, native.width))
+        vectors[f"random_map{end}"] = replace(
+            _placed(vector.vector @ random, vector, native), method="random map"
+        )
+        vectors[f"random_direction{end}"] = replace(
+            _placed(rng.normal(size=native.width), vector, native), method="random direction"
+        )
+    unseen = linear_map.held_out
+    return Transfer(
+        source=vector.model,
+        target=decoder.facts.name,
+        source_site=vector.site,
+        site=native.site,
+        map_method=linear_map.method,
+        map_r2=None if unseen is None else unseen.r2,
+        map_rank=linear_map.rank,
+        nearest_at_source=() if source is None else _nearest(source, vector),
+        conditions=tuple(
+            Carried(
+                name,
+                _cosine(each.vector, native.vector),
+                _nearest(decoder, each),
+                steering_curve(
+                    decoder,
+                    each,
+                    items,
+                    coefficients,
+                    neutral=neutral,
+                    positions=positions,
+                    template=template,
+                ),
+            )
+            for name, each in vectors.items()
+        ),
+        seed=seed,
+    )
+
+
+def _nearest(decoder: Decoder, vector: SteeringVector) -> tuple[str, ...]:
+    return tuple(name for name, _ in decoder.nearest_tokens(vector.vector))
