@@ -14,7 +14,6 @@ from cospace.report.words import count, joined, number, p_text, plus_minus, span
 __all__ = ["claims", "direction", "measures_table", "numbers_table"]
 
 
-_CEILING = {"label": "Noise ceiling", "align": "num", "part": "rest", "short": "noise ceiling"}
 _OVER = {"groups": "over groups", "folds": "over folds"}
 _SEARCH = {"label": "p (search)", "align": "num", "part": "rest", "short": "p (search)"}
 
@@ -25,14 +24,13 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
     found = _all(result) if all_pairs else list(bests)
     groups: dict[str, list[list[Any]]] = {}
     searched = any(best.searched > 1 for best in found)
-    ceilings = any(best.cell.ceiling is not None for best in found)
     scales = {
         m.name: measure_scale(m.kind, m.bounds, _values(result, m.name)) for m in result.measures
     }
     for best in found:
         ordered = sorted(best.models, key=[s.model for s in result.spaces].index)
         title = ordered[0] if ordered[0] == ordered[1] else joined(ordered)
-        row = _row(best, spaces, scales[best.measure.name], searched=searched, ceilings=ceilings)
+        row = _row(best, spaces, scales[best.measure.name], searched=searched)
         groups.setdefault(title, []).append(row)
     columns = [
         {"label": "Measure"},
@@ -41,7 +39,6 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
         {"label": "Null, mean ± sd", "align": "num", "part": "rest", "short": "null"},
         {"label": "Dot: value; band: null", "part": "strip-cell"},
         {"label": "95 % interval", "align": "num", "part": "rest", "short": "95 %"},
-        *([_CEILING] if ceilings else []),
         {"label": "p", "align": "num", "part": "rest", "short": "p"},
         *([_SEARCH] if searched else []),
         {"label": "n", "align": "num", "part": "rest", "short": "n"},
@@ -50,7 +47,7 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
     return {
         "kind": "table",
         "caption": "↑ higher is more alike, ↓ lower is more alike. Hollow dots cannot be told from "
-        f"their null. The axis of each strip is the range of its measure.{_corrected(found)}"
+        f"their null. The axis of each strip is the range of its measure.{_ceilings(found)}{_corrected(found)}"
         f"{_exact(found)}{_notes(found)}",
         "columns": columns,
         "stacks": True,
@@ -107,12 +104,7 @@ def measures_table(result: Comparison) -> dict[str, Any]:
 
 
 def _row(
-    best: Best,
-    spaces: dict[str, SpaceFacts],
-    scale: dict[str, Any],
-    *,
-    searched: bool,
-    ceilings: bool,
+    best: Best, spaces: dict[str, SpaceFacts], scale: dict[str, Any], *, searched: bool
 ) -> list[Any]:
     cell, measure, verdict = best.cell, best.measure, best.reading
     arrow = "↑" if measure.kind == "similarity" else "↓"
@@ -127,7 +119,11 @@ def _row(
     return [
         {"text": f"{measure.title}\u00a0{arrow}", "note": "; ".join(_how(cell)), "head": True},
         {"text": f"{ways[0]} {sign} {ways[1]}", "note": extra},
-        {"text": number(cell.value), "strong": True},
+        {
+            "text": number(cell.value),
+            "strong": True,
+            "note": "" if cell.ceiling is None else f"ceiling {number(cell.ceiling)}",
+        },
         {
             "text": plus_minus(cell.null_mean, cell.null_sd),
             "note": "over all permutations" if cell.null_exact else "",
@@ -145,7 +141,6 @@ def _row(
             }
         },
         {"text": span(cell.low, cell.high), "note": _OVER.get(cell.interval or "", "")},
-        *([number(cell.ceiling)] if ceilings else []),
         p_text(cell.p),
         *([p_text(cell.p_search)] if searched else []),
         f"{cell.n:,}",
@@ -173,6 +168,12 @@ def _corrected(found: Sequence[Best]) -> str:
     if bare:
         what = "p times the number of pairs of sites searched"
     return f" Reading: {what}{level}; the columns show p before that correction."
+
+
+def _ceilings(found: Sequence[Best]) -> str:
+    if all(best.cell.ceiling is None for best in found):
+        return ""
+    return " Ceiling: noise ceiling by split halves of the coordinates."
 
 
 def _exact(found: Sequence[Best]) -> str:
