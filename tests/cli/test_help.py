@@ -54,6 +54,7 @@ def test_measures_are_listed_with_their_claims(cli):
     for measure in CATALOGUE:
         assert f"\n{measure.name}" in f"\n{out}"
         assert measure.summary in out
+    assert "there are also within_group_rsa and within_group_knn." in out
     listed = cli("measures", "--json").json
     assert [one["name"] for one in listed] == [measure.name for measure in CATALOGUE]
     assert all(one["reference"] for one in listed)

@@ -26,6 +26,7 @@ def measures(
     """List the measures: what they mean, their range, and what changes nothing."""
     from cospace.comparison import facts_of
     from cospace.measures import CATALOGUE, DEFAULT, DESCRIPTIONS
+    from cospace.measures.confound import INSIDE_GROUPS
     from cospace.result import plain
 
     if json and markdown:
@@ -48,6 +49,8 @@ def measures(
         ):
             write(wrapped(line, indent="    "))
     write(["", "* run when no measure is named"])
+    write(wrapped(f"Of texts with groups there are also {' and '.join(INSIDE_GROUPS)}."))
+    write(wrapped("RSA beyond length, words or groups of the texts: compare --beyond."))
 
 
 def _range(m: Measure | Description) -> str:
