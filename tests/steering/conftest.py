@@ -25,10 +25,12 @@ LETTERS = {
 class Toy:
     """State of token t: its row of a table, and the mean of the rows before it.
 
-    What is added at ``block.0`` is seen by the head, whose logits are products with its rows.
+    What is added at ``block.1`` is seen by the head, whose logits are products with its rows. One
+    that ``reads`` the options adds to a letter's state the row of the word that it stands for, and
+    to its logit the product of the state with that row.
     """
 
-    def __init__(self, name="toy", *, width=6, cut="apart", seed=0, blocks=4):
+    def __init__(self, name="toy", *, width=6, cut="apart", seed=0, blocks=4, reads=False):
         self.facts = ModelFacts(
             reference=f"tests/{name}",
             name=name,
@@ -43,6 +45,7 @@ class Toy:
         rng = np.random.default_rng(seed)
         self.table = rng.normal(size=(500, width))
         self.head = rng.normal(size=(500, width))
+        self.reads = reads
         self.words: dict[str, int] = {}
         self.cut = re.compile(LETTERS[cut])
         self.added: list[tuple[str, np.ndarray]] = []
@@ -61,7 +64,15 @@ class Toy:
         rows = self.table[ids]
         before = np.cumsum(rows, axis=0) - rows
         states = rows + before / np.maximum(np.arange(len(ids)), 1)[:, None]
+        for letter, word in self.meant(ids).items():
+            states[(ids == letter) & (np.arange(len(ids)) == len(ids) - 2)] += self.table[word]
         return states + sum((v for at, v in self.added if at == site), np.zeros(rows.shape[1]))
+
+    def meant(self, ids):
+        """Letter -> the word two tokens behind its first place, behind the bracket."""
+        letters = [self.number(letter) for letter in "AB"] if self.reads else []
+        places = {letter: np.flatnonzero(ids == letter) for letter in letters}
+        return {letter: ids[at[0] + 2] for letter, at in places.items() if len(at)}
 
     def states(self, texts, kept, sites):
         return {
@@ -72,7 +83,10 @@ class Toy:
         }
 
     def logs(self, ids):
-        logits = self.all_states(ids, "block.1") @ self.head.T
+        states = self.all_states(ids, "block.1")
+        logits = states @ self.head.T
+        for letter, word in self.meant(ids).items():
+            logits[:, letter] += states @ self.table[word]
         return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
     def next_log_probs(self, texts, candidates):
