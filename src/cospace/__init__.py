@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cospace import corpora, errors, measures, probes, steering
+    from cospace import corpora, errors, measures, probes, steering, tokens
     from cospace.comparison import Cell, Comparison, compare
     from cospace.corpus import Corpus
     from cospace.drift import Drift, measure_drift
@@ -60,7 +60,7 @@ _HOME = {
     "read_spaces": "spacefile",
     "write_report": "report",
 }
-_MODULES = ("corpora", "errors", "measures", "probes", "steering")
+_MODULES = ("corpora", "errors", "measures", "probes", "steering", "tokens")
 
 __all__ = [
     "AffineDistance",
@@ -95,6 +95,7 @@ __all__ = [
     "probes",
     "read_spaces",
     "steering",
+    "tokens",
     "write_report",
 ]
 

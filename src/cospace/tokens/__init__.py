@@ -1,1 +1,52 @@
 """Geometry of token embeddings: what two models share of it, globally and near every token."""
+
+from cospace.models.embeddings import Embeddings, TokenMatrix, read_embeddings
+from cospace.tokens.local import (
+    WeightCosines,
+    dimension_correlation,
+    intrinsic_dimensions,
+    weight_cosines,
+)
+from cospace.tokens.matching import Matched, match
+from cospace.tokens.measure import TokenOptions, compare
+from cospace.tokens.neighbors import neighbors_of
+from cospace.tokens.normal import NormalForm, normal_form
+from cospace.tokens.result import (
+    DimensionFigure,
+    GlobalFigure,
+    LocalFigure,
+    SharedTokens,
+    TokenComparison,
+    TokenSide,
+)
+from cospace.tokens.similarity import Correlation, Cosines, pearson, spearman
+from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
+
+__all__ = [
+    "Correlation",
+    "Cosines",
+    "DimensionFigure",
+    "Embeddings",
+    "GlobalFigure",
+    "LocalFigure",
+    "Matched",
+    "NormalForm",
+    "SharedTokens",
+    "TokenComparison",
+    "TokenMatrix",
+    "TokenOptions",
+    "TokenSide",
+    "Vocabulary",
+    "WeightCosines",
+    "compare",
+    "dimension_correlation",
+    "intrinsic_dimensions",
+    "match",
+    "neighbors_of",
+    "normal_form",
+    "pearson",
+    "read_embeddings",
+    "read_vocabulary",
+    "spearman",
+    "weight_cosines",
+]

@@ -1,0 +1,494 @@
+"""Compare the token embeddings of two models: globally, near every token, and in dimension."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cospace.errors import InputError, UndefinedMeasureError
+from cospace.measures.reconstruction import barycentre_weights
+from cospace.models.embeddings import Embeddings, Role, read_embeddings
+from cospace.tokens.local import (
+    VARIANCE,
+    dimension_correlation,
+    intrinsic_dimensions,
+    weight_cosines,
+)
+from cospace.tokens.matching import Matched, match
+from cospace.tokens.neighbors import Metric, by_distance, neighbors_of
+from cospace.tokens.result import (
+    EDGES,
+    DimensionFigure,
+    GlobalFigure,
+    LocalFigure,
+    SharedTokens,
+    TokenComparison,
+    TokenSide,
+)
+from cospace.tokens.similarity import Correlation, Cosines, pearson, spearman
+from cospace.tokens.vocabulary import CLASSES, Vocabulary, read_vocabulary
+
+__all__ = ["TokenOptions", "compare"]
+
+Index = npt.NDArray[np.int64]
+Progress = Callable[[str, int, int], None]
+
+LEAST = 4
+_HALF = 0.5
+_NEAR_BOUND = 0.8
+
+
+@dataclass(frozen=True)
+class TokenOptions:
+    """How token embeddings are compared; what is not stated in the literature is an option here."""
+
+    sample: int = 20_000
+    """Shared tokens whose cosines are compared in one draw; all of them where there are fewer."""
+    draws: int = 3
+    """Draws, each with a seed of its own."""
+    tokens: int | None = None
+    """Shared tokens whose neighbours are compared: a random sample; None for all, 0 for none."""
+    k: int = 10
+    """Neighbours from which a token is woven."""
+    reg: float = 1e-3
+    """Regularisation of the weights, relative to the trace."""
+    metric: Metric = "euclidean"
+    """Metric of the neighbours."""
+    among: Literal["named", "all"] = "named"
+    """Rows among which neighbours are searched: those that stand for a token which is not reserved,
+    or all."""
+    dimension_tokens: int = 500
+    """Shared tokens, a random sample, whose intrinsic dimension is compared; 0 for none."""
+    dimension_k: tuple[int, ...] = (50, 100, 200)
+    """Numbers of neighbours whose principal components are counted."""
+    share: float = VARIANCE
+    """Share of the neighbours' variance that the dimension holds."""
+    rng: int = 0
+    """Seed."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("sample", LEAST), ("draws", 1), ("k", 1), ("rng", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is {getattr(self, name)}; {least} or more is expected.")
+        for name in ("tokens", "dimension_tokens"):
+            if (getattr(self, name) or 0) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}; 0 or more is expected.")
+        if not (math.isfinite(self.reg) and self.reg > 0):
+            raise InputError(f"reg is {self.reg}; a number above 0 is expected.")
+        if not 0 < self.share < 1:
+            raise InputError(f"share is {self.share}; a number between 0 and 1 is expected.")
+        if self.metric not in ("euclidean", "cosine"):
+            raise InputError(f"metric is {self.metric!r}; 'euclidean' or 'cosine' is expected.")
+        if self.among not in ("named", "all"):
+            raise InputError(f"among is {self.among!r}; 'named' or 'all' is expected.")
+        if self.dimension_tokens and min(self.dimension_k, default=0) < 2:
+            raise InputError(
+                f"dimension_k is {list(self.dimension_k)}; numbers of 2 or more are expected."
+            )
+
+
+@dataclass(eq=False)
+class _Side:
+    """One model while it is compared."""
+
+    embeddings: Embeddings
+    vocabulary: Vocabulary
+    ids: Index
+    """Rows of the shared tokens."""
+    among: Index
+    """Rows among which neighbours are searched."""
+    loaded: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return self.embeddings.roles
+
+    def rows(self, role: Role) -> npt.NDArray[Any]:
+        """Rows among which neighbours are searched; kept, since weights and dimensions ask again."""
+        if role not in self.loaded:
+            self.loaded.clear()
+            self.loaded[role] = self.embeddings.matrix(role).rows(self.among)
+        return self.loaded[role]
+
+    def places(self, chosen: Index) -> Index:
+        """Places of shared tokens among those rows."""
+        return np.searchsorted(self.among, self.ids[chosen]).astype(np.int64)
+
+    def shared(self, index: Index) -> Index:
+        """Places among the shared tokens, -1 for what is none of them."""
+        table = np.full(len(self.vocabulary), -1, dtype=np.int64)
+        table[self.ids] = np.arange(len(self.ids))
+        return np.asarray(table[self.among[index]])
+
+    def neighbors(
+        self, role: Role, chosen: Index, k: int, options: TokenOptions, told: _Told
+    ) -> Index:
+        """Neighbours of shared tokens: places among those rows."""
+        key = {
+            "weights": self.embeddings.weights.weights_hash,
+            "tensor": self.embeddings.matrix(role).tensor,
+            "among": hashlib.sha256(self.among.astype("<i8").tobytes()).hexdigest(),
+        }
+        return neighbors_of(
+            self.rows(role),
+            self.places(chosen),
+            k,
+            metric=options.metric,
+            folder=told.folder,
+            key=key,
+            done=lambda done, total: told.say(f"neighbours, {self.embeddings.name}", done, total),
+        )
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Where blocks are kept, and who is told of progress."""
+
+    folder: Path | None
+    progress: Progress | None
+
+    def say(self, what: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(what, done, total)
+
+
+def compare(
+    a: str | Embeddings,
+    b: str | Embeddings,
+    *,
+    options: TokenOptions | None = None,
+    accept: Collection[str] = (),
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> TokenComparison:
+    """Compare the token embeddings of two models, straight from their weights.
+
+    Tokens are matched by the bytes of their text, so that the models need not share a tokenizer.
+    Every matrix of the first model is compared with every matrix of the second (of a tied model
+    there is one): the cosines of all pairs of tokens, the weights that weave a token from its
+    nearest neighbours in the whole vocabulary, and the dimension of its neighbourhood.
+
+    Parameters
+    ----------
+    a, b
+        References, see `cospace.models.weights.resolve_weights`, or embeddings.
+    options
+        How; see `TokenOptions`.
+    accept
+        Names of terms of use that are accepted.
+    folder
+        Where finished blocks of neighbours are kept, and looked for; None to keep none.
+    progress
+        Told what is done, how much of it, and of how much.
+
+    Returns
+    -------
+    TokenComparison
+        1 everywhere for a rotated and rescaled copy; beside each value its level by chance.
+
+    Raises
+    ------
+    AcquisitionError
+        If weights or a tokenizer cannot be read, or the matrices are not clear.
+    InputError
+        For tokenizers that are not understood, or that share no token.
+    UndefinedMeasureError
+        For fewer than 4 shared tokens, or where neighbours mean nothing.
+    """
+    options = options or TokenOptions()
+    told = _Told(folder, progress)
+    first, second = (
+        each
+        if isinstance(each, Embeddings)
+        else read_embeddings(each, accept=accept, progress=progress is not None)
+        for each in (a, b)
+    )
+    vocabularies = [
+        read_vocabulary(each.weights.folder, each.input.shape[0]) for each in (first, second)
+    ]
+    matched = match(*vocabularies)
+    if len(matched) < LEAST:
+        raise UndefinedMeasureError(
+            f"{first.name} and {second.name} share {len(matched)} tokens: at least {LEAST} are needed."
+        )
+    sides = [
+        _Side(each, vocabulary, ids, _among(vocabulary, options))
+        for each, vocabulary, ids in zip(
+            (first, second), vocabularies, (matched.ids_a, matched.ids_b), strict=True
+        )
+    ]
+    overall = _overall(sides, options, told)
+    local = _local(sides, options, told)
+    dimensions = _dimensions(sides, options, told)
+    facts = [_facts(side) for side in sides]
+    return TokenComparison(
+        facts[0],
+        facts[1],
+        _shared(matched),
+        overall,
+        local,
+        dimensions,
+        {**asdict(options), "dimension_k": list(options.dimension_k)},
+        tuple(_warnings(facts, matched, overall, dimensions)),
+        _versions(),
+    )
+
+
+def _among(vocabulary: Vocabulary, options: TokenOptions) -> Index:
+    if options.among == "all":
+        return np.arange(len(vocabulary))
+    return vocabulary.ids(*(name for name in CLASSES if name != "reserved"))
+
+
+def _drawn(n: int, size: int, seed: int, stream: int) -> Index:
+    """Numbers below n in ascending order: all, or ``size`` of them at random."""
+    if size >= n:
+        return np.arange(n)
+    found = np.random.default_rng([seed, stream]).choice(n, size, replace=False)
+    return np.sort(found).astype(np.int64)
+
+
+def _overall(sides: list[_Side], options: TokenOptions, told: _Told) -> tuple[GlobalFigure, ...]:
+    n = len(sides[0].ids)
+    draws = 1 if options.sample >= n else options.draws
+    pairs = list(product(sides[0].roles, sides[1].roles))
+    found: dict[tuple[Role, Role], list[tuple[Correlation, Correlation, float, float]]] = {
+        pair: [] for pair in pairs
+    }
+    total, done = draws * len(pairs), 0
+    told.say("cosines of all pairs", 0, total)
+    for draw in range(draws):
+        chosen = _drawn(n, options.sample, options.rng, draw)
+        tables = [
+            {
+                role: Cosines.of(side.embeddings.matrix(role).rows(side.ids[chosen]))
+                for role in side.roles
+            }
+            for side in sides
+        ]
+        for pair in pairs:
+            x, y = tables[0][pair[0]], tables[1][pair[1]]
+            linear = pearson(x, y)
+            ranked = spearman(x, y, rng=options.rng + draw, null_sd=linear.null_sd)
+            found[pair].append((linear, ranked, x.mean, y.mean))
+            done += 1
+            told.say("cosines of all pairs", done, total)
+    return tuple(
+        _overall_figure(pair, made, min(options.sample, n)) for pair, made in found.items()
+    )
+
+
+def _overall_figure(
+    pair: tuple[Role, Role], made: list[tuple[Correlation, Correlation, float, float]], m: int
+) -> GlobalFigure:
+    linear, ranked = [each[0].value for each in made], [each[1].value for each in made]
+    errors = [each[1].error for each in made if each[1].error is not None]
+    return GlobalFigure(
+        role_a=pair[0],
+        role_b=pair[1],
+        tokens=m,
+        draws=len(made),
+        pearson=float(np.mean(linear)),
+        pearson_low=min(linear),
+        pearson_high=max(linear),
+        spearman=float(np.mean(ranked)),
+        spearman_low=min(ranked),
+        spearman_high=max(ranked),
+        spearman_error=max(errors) if errors else None,
+        null_sd=float(np.mean([each[0].null_sd for each in made])),
+        p_at_most=max(each[0].p_at_most for each in made),
+        mean_cosine_a=float(np.mean([each[2] for each in made])),
+        mean_cosine_b=float(np.mean([each[3] for each in made])),
+    )
+
+
+def _local(sides: list[_Side], options: TokenOptions, told: _Told) -> tuple[LocalFigure, ...]:
+    if options.tokens == 0:
+        return ()
+    n = len(sides[0].ids)
+    chosen = _drawn(n, n if options.tokens is None else options.tokens, options.rng, 1 << 20)
+    woven: list[dict[Role, tuple[Index, npt.NDArray[np.float64]]]] = [{}, {}]
+    for side, made in zip(sides, woven, strict=True):
+        for role in side.roles:
+            index = side.neighbors(role, chosen, options.k, options, told)
+            rows, places = side.rows(role), side.places(chosen)
+            weights = barycentre_weights(rows, index, places, reg=options.reg)
+            made[role] = side.shared(index), weights
+    figures = []
+    for role_a, role_b in product(sides[0].roles, sides[1].roles):
+        (index_a, weights_a), (index_b, weights_b) = woven[0][role_a], woven[1][role_b]
+        found = weight_cosines(index_a, weights_a, index_b, weights_b, shared=n)
+        apart = [side.ids[chosen[found.apart]] for side in sides]
+        figures.append(
+            LocalFigure(
+                role_a=role_a,
+                role_b=role_b,
+                tokens=len(chosen),
+                k=options.k,
+                rows_a=len(sides[0].among),
+                rows_b=len(sides[1].among),
+                mean=float(found.values.mean()),
+                median=float(np.median(found.values)),
+                chance_mean=found.chance_mean,
+                histogram=tuple(map(int, np.histogram(found.values, EDGES)[0])),
+                apart_share=float(found.apart.mean()),
+                chance_apart=found.chance_apart,
+                known_a=float((index_a >= 0).mean()),
+                known_b=float((index_b >= 0).mean()),
+                apart_a=tuple(map(int, apart[0])),
+                apart_b=tuple(map(int, apart[1])),
+                apart_texts=tuple(sides[0].vocabulary.text(int(i)) for i in apart[0]),
+            )
+        )
+    return tuple(figures)
+
+
+def _dimensions(
+    sides: list[_Side], options: TokenOptions, told: _Told
+) -> tuple[DimensionFigure, ...]:
+    if options.dimension_tokens == 0:
+        return ()
+    chosen = _drawn(len(sides[0].ids), options.dimension_tokens, options.rng, 1 << 21)
+    ks = sorted(set(options.dimension_k))
+    counted: list[dict[tuple[Role, int], Index]] = [{}, {}]
+    for side, made in zip(sides, counted, strict=True):
+        for role in side.roles:
+            index = side.neighbors(role, chosen, ks[-1], options, told)
+            rows = side.rows(role)
+            index = by_distance(rows, side.places(chosen), index, metric=options.metric)
+            for i, k in enumerate(ks):
+                made[role, k] = intrinsic_dimensions(rows, index[:, :k], share=options.share)
+                told.say(f"dimensions, {side.embeddings.name}", i + 1, len(ks))
+    return tuple(
+        _dimension_figure(
+            (role_a, role_b),
+            k,
+            counted[0][role_a, k],
+            counted[1][role_b, k],
+            sides,
+            chosen,
+            options,
+        )
+        for role_a, role_b in product(sides[0].roles, sides[1].roles)
+        for k in ks
+    )
+
+
+def _dimension_figure(
+    pair: tuple[Role, Role],
+    k: int,
+    a: Index,
+    b: Index,
+    sides: list[_Side],
+    chosen: Index,
+    options: TokenOptions,
+) -> DimensionFigure:
+    found, reason = None, None
+    try:
+        found = dimension_correlation(a, b)
+    except UndefinedMeasureError as error:
+        reason = str(error)
+    return DimensionFigure(
+        role_a=pair[0],
+        role_b=pair[1],
+        k=k,
+        share=options.share,
+        pearson=found.pearson if found else None,
+        spearman=found.spearman if found else None,
+        null_sd=found.null_sd if found else None,
+        mean_a=float(a.mean()),
+        mean_b=float(b.mean()),
+        ids_a=tuple(map(int, sides[0].ids[chosen])),
+        ids_b=tuple(map(int, sides[1].ids[chosen])),
+        values_a=tuple(map(int, a)),
+        values_b=tuple(map(int, b)),
+        reason=reason,
+    )
+
+
+def _facts(side: _Side) -> TokenSide:
+    weights, embeddings = side.embeddings.weights, side.embeddings
+    return TokenSide(
+        name=weights.name,
+        reference=weights.reference,
+        weights_hash=weights.weights_hash,
+        revision=weights.revision,
+        quantisation=weights.quantisation,
+        tensors={role: embeddings.matrix(role).tensor for role in embeddings.roles},
+        dtype=embeddings.input.dtype,
+        tying=embeddings.tying,
+        tying_reason=embeddings.reason,
+        rows=embeddings.input.shape[0],
+        width=embeddings.input.shape[1],
+        marker=side.vocabulary.marker,
+        classes=side.vocabulary.counts(),
+        nameless=len(side.vocabulary.nameless),
+        rowless=side.vocabulary.rowless,
+    )
+
+
+def _shared(matched: Matched) -> SharedTokens:
+    return SharedTokens(
+        n=len(matched),
+        kinds=matched.kinds,
+        same_ids=bool(np.array_equal(matched.ids_a, matched.ids_b)),
+        candidates_a=matched.candidates_a,
+        candidates_b=matched.candidates_b,
+        repeats_a=matched.repeats_a,
+        repeats_b=matched.repeats_b,
+    )
+
+
+def _warnings(
+    facts: list[TokenSide],
+    matched: Matched,
+    overall: tuple[GlobalFigure, ...],
+    dimensions: tuple[DimensionFigure, ...],
+) -> list[str]:
+    found = []
+    if facts[0].weights_hash == facts[1].weights_hash:
+        found.append("Both models have the same weights: every figure is that of a copy.")
+    if "tied" in (facts[0].tying, facts[1].tying):
+        names = [side.name for side in facts if side.tying == "tied"]
+        found.append(
+            f"{' and '.join(names)} use one matrix for input and output: likeness of such embeddings may come "
+            "from the tying."
+        )
+    for side, candidates in zip(facts, (matched.candidates_a, matched.candidates_b), strict=True):
+        if side.quantisation:
+            found.append(
+                f"{side.name} is {side.quantisation}: figures are of these weights, not of the original's."
+            )
+        if len(matched) < _HALF * candidates:
+            found.append(
+                f"{len(matched):,} of the {candidates:,} used tokens of {side.name} are shared: figures are of "
+                "these alone."
+            )
+        if side.rowless:
+            found.append(f"{side.rowless} tokens of {side.name} have no row.")
+    if any(one.spearman_error is not None for one in overall):
+        found.append(
+            "Spearman's correlations of cosines are over sampled pairs; their error is given."
+        )
+    near = [one for one in dimensions if max(one.mean_a, one.mean_b) > _NEAR_BOUND * (one.k - 1)]
+    if near:
+        ks = ", ".join(str(k) for k in sorted({one.k for one in near}))
+        found.append(
+            f"With k = {ks} the dimension is close to its bound k - 1, which hides differences: take more "
+            "neighbours."
+        )
+    return found
+
+
+def _versions() -> dict[str, Any]:
+    from cospace import __version__
+
+    return {"cospace": __version__, "numpy": np.__version__}
