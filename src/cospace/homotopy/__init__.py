@@ -1,6 +1,5 @@
 """Affine homotopy: how far spaces are from being affine images of each other, row by row."""
 
-from cospace.homotopy.affine_map import AffineMap
 from cospace.homotopy.distance import affine_distance
 from cospace.homotopy.legacy import LegacyDistance, legacy_distance
 from cospace.homotopy.rank import (
@@ -12,6 +11,7 @@ from cospace.homotopy.rank import (
 )
 from cospace.homotopy.result import AffineDistance, Errors, Interval
 from cospace.homotopy.sets import DistanceTable, Homotopy, affine_distances, hausdorff_hoare
+from cospace.maps.affine import AffineMap
 
 __all__ = [
     "AffineDistance",

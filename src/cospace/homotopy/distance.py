@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cospace.errors import InputError, UnknownNameError
-from cospace.homotopy.affine_map import AffineMap
 from cospace.homotopy.minmax import LEAST_GAP, LIMIT, Progress
 from cospace.homotopy.prepare import Source, Target, as_space
 from cospace.homotopy.result import AffineDistance, Errors, Interval
 from cospace.homotopy.solve import GROUPS, Group, Solution, Task, check_group, row_errors_of, solve
+from cospace.maps.affine import AffineMap
 from cospace.result import plain
 from cospace.space import matched
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from cospace.errors import InputError
-from cospace.homotopy.affine_map import AffineMap
 from cospace.homotopy.basis import Floats
+from cospace.maps.affine import AffineMap
 from cospace.result import Result, plain
 
 __all__ = ["AffineDistance", "Errors", "Interval"]

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from cospace._arrays import to_numpy
 from cospace.errors import InputError, UndefinedMeasureError
-from cospace.homotopy.affine_map import AffineMap
 from cospace.homotopy.basis import Basis, Floats, blocks
 from cospace.homotopy.groups import lawson, low_rank, orthogonal
 from cospace.homotopy.minmax import MinMax, Progress, minimise_maximum
 from cospace.homotopy.prepare import Source
+from cospace.maps.affine import AffineMap
 
 __all__ = ["GROUPS", "Group", "Rows", "Solution", "Task", "check_group", "row_errors_of", "solve"]
 
