@@ -8,9 +8,10 @@ from cospace.tokens.local import (
     weight_cosines,
 )
 from cospace.tokens.matching import Matched, match
-from cospace.tokens.measure import TokenOptions, compare
+from cospace.tokens.measure import compare
 from cospace.tokens.neighbors import neighbors_of
 from cospace.tokens.normal import NormalForm, normal_form
+from cospace.tokens.options import TokenOptions
 from cospace.tokens.result import (
     DimensionFigure,
     GlobalFigure,

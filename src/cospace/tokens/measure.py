@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection
+from dataclasses import asdict
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cospace.errors import InputError, UndefinedMeasureError
+from cospace.errors import UndefinedMeasureError
 from cospace.measures.reconstruction import barycentre_weights
 from cospace.models.embeddings import Embeddings, Role, read_embeddings
 from cospace.tokens.local import (
-    VARIANCE,
     dimension_correlation,
     intrinsic_dimensions,
     weight_cosines,
 )
 from cospace.tokens.matching import Matched, match
-from cospace.tokens.neighbors import Metric, by_distance, neighbors_of
+from cospace.tokens.neighbors import by_distance
+from cospace.tokens.options import LEAST, TokenOptions
 from cospace.tokens.result import (
     EDGES,
     DimensionFigure,
@@ -33,131 +32,15 @@ from cospace.tokens.result import (
     TokenComparison,
     TokenSide,
 )
+from cospace.tokens.side import Progress, Side, Told, facts_of
 from cospace.tokens.similarity import Correlation, Cosines, pearson, spearman
 from cospace.tokens.vocabulary import CLASSES, Vocabulary, read_vocabulary
 
-__all__ = ["TokenOptions", "compare"]
+__all__ = ["compare"]
 
 Index = npt.NDArray[np.int64]
-Progress = Callable[[str, int, int], None]
-
-LEAST = 4
 _HALF = 0.5
 _NEAR_BOUND = 0.8
-
-
-@dataclass(frozen=True)
-class TokenOptions:
-    """How token embeddings are compared; what is not stated in the literature is an option here."""
-
-    sample: int = 20_000
-    """Shared tokens whose cosines are compared in one draw; all of them where there are fewer."""
-    draws: int = 3
-    """Draws, each with a seed of its own."""
-    tokens: int | None = None
-    """Shared tokens whose neighbours are compared: a random sample; None for all, 0 for none."""
-    k: int = 10
-    """Neighbours from which a token is woven."""
-    reg: float = 1e-3
-    """Regularisation of the weights, relative to the trace."""
-    metric: Metric = "euclidean"
-    """Metric of the neighbours."""
-    among: Literal["named", "all"] = "named"
-    """Rows among which neighbours are searched: those that stand for a token which is not reserved,
-    or all."""
-    dimension_tokens: int = 500
-    """Shared tokens, a random sample, whose intrinsic dimension is compared; 0 for none."""
-    dimension_k: tuple[int, ...] = (50, 100, 200)
-    """Numbers of neighbours whose principal components are counted."""
-    share: float = VARIANCE
-    """Share of the neighbours' variance that the dimension holds."""
-    rng: int = 0
-    """Seed."""
-
-    def __post_init__(self) -> None:
-        for name, least in (("sample", LEAST), ("draws", 1), ("k", 1), ("rng", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} is {getattr(self, name)}; {least} or more is expected.")
-        for name in ("tokens", "dimension_tokens"):
-            if (getattr(self, name) or 0) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}; 0 or more is expected.")
-        if not (math.isfinite(self.reg) and self.reg > 0):
-            raise InputError(f"reg is {self.reg}; a number above 0 is expected.")
-        if not 0 < self.share < 1:
-            raise InputError(f"share is {self.share}; a number between 0 and 1 is expected.")
-        if self.metric not in ("euclidean", "cosine"):
-            raise InputError(f"metric is {self.metric!r}; 'euclidean' or 'cosine' is expected.")
-        if self.among not in ("named", "all"):
-            raise InputError(f"among is {self.among!r}; 'named' or 'all' is expected.")
-        if self.dimension_tokens and min(self.dimension_k, default=0) < 2:
-            raise InputError(
-                f"dimension_k is {list(self.dimension_k)}; numbers of 2 or more are expected."
-            )
-
-
-@dataclass(eq=False)
-class _Side:
-    """One model while it is compared."""
-
-    embeddings: Embeddings
-    vocabulary: Vocabulary
-    ids: Index
-    """Rows of the shared tokens."""
-    among: Index
-    """Rows among which neighbours are searched."""
-    loaded: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        return self.embeddings.roles
-
-    def rows(self, role: Role) -> npt.NDArray[Any]:
-        """Rows among which neighbours are searched; kept, since weights and dimensions ask again."""
-        if role not in self.loaded:
-            self.loaded.clear()
-            self.loaded[role] = self.embeddings.matrix(role).rows(self.among)
-        return self.loaded[role]
-
-    def places(self, chosen: Index) -> Index:
-        """Places of shared tokens among those rows."""
-        return np.searchsorted(self.among, self.ids[chosen]).astype(np.int64)
-
-    def shared(self, index: Index) -> Index:
-        """Places among the shared tokens, -1 for what is none of them."""
-        table = np.full(len(self.vocabulary), -1, dtype=np.int64)
-        table[self.ids] = np.arange(len(self.ids))
-        return np.asarray(table[self.among[index]])
-
-    def neighbors(
-        self, role: Role, chosen: Index, k: int, options: TokenOptions, told: _Told
-    ) -> Index:
-        """Neighbours of shared tokens: places among those rows."""
-        key = {
-            "weights": self.embeddings.weights.weights_hash,
-            "tensor": self.embeddings.matrix(role).tensor,
-            "among": hashlib.sha256(self.among.astype("<i8").tobytes()).hexdigest(),
-        }
-        return neighbors_of(
-            self.rows(role),
-            self.places(chosen),
-            k,
-            metric=options.metric,
-            folder=told.folder,
-            key=key,
-            done=lambda done, total: told.say(f"neighbours, {self.embeddings.name}", done, total),
-        )
-
-
-@dataclass(frozen=True)
-class _Told:
-    """Where blocks are kept, and who is told of progress."""
-
-    folder: Path | None
-    progress: Progress | None
-
-    def say(self, what: str, done: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(what, done, total)
 
 
 def compare(
@@ -204,7 +87,7 @@ def compare(
         For fewer than 4 shared tokens, or where neighbours mean nothing.
     """
     options = options or TokenOptions()
-    told = _Told(folder, progress)
+    told = Told(folder, progress)
     first, second = (
         each
         if isinstance(each, Embeddings)
@@ -220,7 +103,7 @@ def compare(
             f"{first.name} and {second.name} share {len(matched)} tokens: at least {LEAST} are needed."
         )
     sides = [
-        _Side(each, vocabulary, ids, _among(vocabulary, options))
+        Side(each, vocabulary, ids, _among(vocabulary, options))
         for each, vocabulary, ids in zip(
             (first, second), vocabularies, (matched.ids_a, matched.ids_b), strict=True
         )
@@ -228,7 +111,7 @@ def compare(
     overall = _overall(sides, options, told)
     local = _local(sides, options, told)
     dimensions = _dimensions(sides, options, told)
-    facts = [_facts(side) for side in sides]
+    facts = [facts_of(side) for side in sides]
     return TokenComparison(
         facts[0],
         facts[1],
@@ -256,7 +139,7 @@ def _drawn(n: int, size: int, seed: int, stream: int) -> Index:
     return np.sort(found).astype(np.int64)
 
 
-def _overall(sides: list[_Side], options: TokenOptions, told: _Told) -> tuple[GlobalFigure, ...]:
+def _overall(sides: list[Side], options: TokenOptions, told: Told) -> tuple[GlobalFigure, ...]:
     n = len(sides[0].ids)
     draws = 1 if options.sample >= n else options.draws
     pairs = list(product(sides[0].roles, sides[1].roles))
@@ -310,7 +193,7 @@ def _overall_figure(
     )
 
 
-def _local(sides: list[_Side], options: TokenOptions, told: _Told) -> tuple[LocalFigure, ...]:
+def _local(sides: list[Side], options: TokenOptions, told: Told) -> tuple[LocalFigure, ...]:
     if options.tokens == 0:
         return ()
     n = len(sides[0].ids)
@@ -352,7 +235,7 @@ def _local(sides: list[_Side], options: TokenOptions, told: _Told) -> tuple[Loca
 
 
 def _dimensions(
-    sides: list[_Side], options: TokenOptions, told: _Told
+    sides: list[Side], options: TokenOptions, told: Told
 ) -> tuple[DimensionFigure, ...]:
     if options.dimension_tokens == 0:
         return ()
@@ -387,7 +270,7 @@ def _dimension_figure(
     k: int,
     a: Index,
     b: Index,
-    sides: list[_Side],
+    sides: list[Side],
     chosen: Index,
     options: TokenOptions,
 ) -> DimensionFigure:
@@ -411,27 +294,6 @@ def _dimension_figure(
         values_a=tuple(map(int, a)),
         values_b=tuple(map(int, b)),
         reason=reason,
-    )
-
-
-def _facts(side: _Side) -> TokenSide:
-    weights, embeddings = side.embeddings.weights, side.embeddings
-    return TokenSide(
-        name=weights.name,
-        reference=weights.reference,
-        weights_hash=weights.weights_hash,
-        revision=weights.revision,
-        quantisation=weights.quantisation,
-        tensors={role: embeddings.matrix(role).tensor for role in embeddings.roles},
-        dtype=embeddings.input.dtype,
-        tying=embeddings.tying,
-        tying_reason=embeddings.reason,
-        rows=embeddings.input.shape[0],
-        width=embeddings.input.shape[1],
-        marker=side.vocabulary.marker,
-        classes=side.vocabulary.counts(),
-        nameless=len(side.vocabulary.nameless),
-        rowless=side.vocabulary.rowless,
     )
 
 
@@ -489,6 +351,4 @@ def _warnings(
 
 
 def _versions() -> dict[str, Any]:
-    from cospace import __version__
-
-    return {"cospace": __version__, "numpy": np.__version__}
+    return {"versions": {name: version(name) for name in ("cospace", "numpy", "scipy")}}
