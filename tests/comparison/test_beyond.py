@@ -8,7 +8,12 @@ from scipy.stats import binom, rankdata
 
 from cospace.comparison import compare
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
-from cospace.measures.confound import within_group_chance, within_group_knn, within_group_rsa
+from cospace.measures.confound import (
+    inside_groups,
+    within_group_chance,
+    within_group_knn,
+    within_group_rsa,
+)
 from cospace.space import Space
 from cospace.stats import Permutations
 
@@ -222,6 +227,17 @@ def test_names_given_twice_are_refused():
     some, written = spaces(np.random.default_rng(6))
     with pytest.raises(InputError, match=r"^beyond names 'words' twice: name each once\.$"):
         compare(some, "rsa_spearman", beyond=["words", "words"], texts=written)
+
+
+def test_one_confound_needs_no_list_and_groups_of_other_rows_are_refused():
+    some, written = spaces(np.random.default_rng(8))
+    result = compare(some, "rsa_spearman", beyond="length", texts=written, permutations=0)
+    assert result.settings["beyond"] == ["length"]
+    other = inside_groups("within_group_rsa", ["a"] * 20 + ["b"] * 21)
+    with pytest.raises(
+        InputError, match=r"^within_group_rsa has the groups of 41 rows, and 40 rows"
+    ):
+        compare(some, other)
 
 
 def test_small_groups_are_named():

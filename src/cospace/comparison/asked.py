@@ -52,7 +52,7 @@ def named_spaces(spaces: Sequence[Space] | Mapping[str, npt.ArrayLike]) -> list[
 def measures_of(
     measures: Sequence[str | Measure] | str | Measure | None,
     spaces: Sequence[Space],
-    confounds: Sequence[str],
+    confounds: Sequence[str] | str,
     texts: Mapping[str, str] | None,
 ) -> list[Measure]:
     """Measures by name or as they are, those for these rows' groups, and RSA beyond confounds."""
@@ -66,6 +66,11 @@ def measures_of(
     chosen = []
     for wanted in measures:
         if isinstance(wanted, Measure):
+            if wanted.groups is not None and len(wanted.groups) != spaces[0].n:
+                raise InputError(
+                    f"{wanted.name} has the groups of {len(wanted.groups)} rows, and {spaces[0].n} rows are "
+                    "compared: make it for these."
+                )
             chosen.append(wanted)
         elif wanted in INSIDE_GROUPS:
             chosen.append(inside_groups(wanted, groups_of(spaces, wanted)))
@@ -75,6 +80,8 @@ def measures_of(
             raise UnknownNameError.among(wanted, (*known, *INSIDE_GROUPS), "measure")
     if not chosen:
         raise InputError("No measure was named: name at least one, or leave measures= out.")
+    if isinstance(confounds, str):
+        confounds = [confounds]
     if confounds:
         groups = groups_of(spaces, "Likeness beyond group") if "group" in confounds else None
         needed = set(confounds) & {"length", "words"}

@@ -36,7 +36,7 @@ from cospace.measures import Measure
 from cospace.space import Space, matched
 from cospace.stats import MomentTable, Null, Permutations, Weights
 from cospace.stats.ceiling import Ceiling
-from cospace.stats.intervals import group_weights
+from cospace.stats.intervals import group_weights, percentile_interval
 
 __all__ = ["compare"]
 
@@ -59,7 +59,7 @@ def compare(
     permute_fits: bool = False,
     intervals: Interval = "rows",
     ceiling: bool = False,
-    beyond: Sequence[str] = (),
+    beyond: Sequence[str] | str = (),
     texts: Mapping[str, str] | None = None,
     rng: int = 0,
     progress: Progress | None = None,
@@ -188,10 +188,8 @@ def compare(
                 ceiling=ceiling and has_ceiling(m),
             )
         )
-    for part in parts:
-        if estimated is not None and part.plan.refused is None:
-            draws = len(part.drawn)
-            estimated(estimate(part.plan, found, draws=draws, samples=len(weights)))
+    if estimated is not None:
+        _told(parts, found, len(weights), estimated)
     ticker = Ticker(progress, len(found), [part.steps(len(found), len(weights)) for part in parts])
     facts = each(space_facts, found, ticker)
     tables: dict[int | None, Pairwise] = {}
@@ -237,7 +235,7 @@ def compare(
             "intervals": intervals,
             "bootstrap_samples": len(weights),
             "ceiling": ceiling,
-            "beyond": list(beyond),
+            "beyond": [beyond] if isinstance(beyond, str) else list(beyond),
             "seed": rng,
             "rank_tolerance": RTOL,
             "grid": grid,
@@ -251,6 +249,21 @@ def compare(
             "versions": {p: importlib.metadata.version(p) for p in ("cospace", "numpy", "scipy")}
         },
     )
+
+
+def _told(
+    parts: Sequence[Part],
+    spaces: Sequence[Space],
+    samples: int,
+    estimated: Callable[[Estimate], None],
+) -> None:
+    """Tell what each part needs, beside the cells of those before it."""
+    done = 0
+    for part in parts:
+        if part.plan.refused is None:
+            draws = len(part.drawn)
+            estimated(estimate(part.plan, spaces, draws=draws, samples=samples, cells=done))
+        done += len(part.plan.pairs)
 
 
 def _without(rows: Mapping[Pair, Scored], measure: Measure) -> Iterator[str]:
@@ -293,7 +306,7 @@ def _scores(
     exact = None if invariants is None else MomentTable.of(invariants)
     note = (_STREAMED if exact is None else _EXACT) if plan.streamed else None
     kind: Interval | None = None if samples is None else "groups" if by == "groups" else "rows"
-    ends = None if samples is None else np.quantile(samples, [0.025, 0.975], axis=0)
+    ends = None if samples is None else percentile_interval(samples)
 
     def scored(i: int, j: int) -> Scored:
         reason = stacked.reasons[i] or stacked.reasons[j]
@@ -310,8 +323,8 @@ def _scores(
             Null(draws[:, a, b]) if len(draws) else None,
             note=note,
             exact=None if exact is None else exact.at(a, b),
-            low=None if ends is None else float(ends[0, a, b]),
-            high=None if ends is None else float(ends[1, a, b]),
+            low=None if ends is None else float(ends.low[a, b]),
+            high=None if ends is None else float(ends.high[a, b]),
             interval=kind,
         )
 

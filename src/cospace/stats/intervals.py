@@ -18,7 +18,6 @@ from cospace.stats.resampling import Weights
 __all__ = [
     "Interval",
     "Jackknife",
-    "basic_interval",
     "group_weights",
     "jackknife",
     "percentile_interval",
@@ -75,54 +74,6 @@ def percentile_interval(samples: npt.ArrayLike, *, level: float = 0.95) -> Inter
     table = _samples(samples, level)
     low, high = np.quantile(table, [(1.0 - level) / 2, (1.0 + level) / 2], axis=0)
     return Interval(low, high)
-
-
-def basic_interval(
-    samples: npt.ArrayLike, value: npt.ArrayLike, *, level: float = 0.95
-) -> Interval:
-    """Interval that mirrors the quantiles of bootstrap samples about the value.
-
-    From ``2 value - upper quantile`` to ``2 value - lower quantile``: what the samples are beside
-    the value, the value is taken to be beside the truth. Takes off a constant bias; may leave the
-    bounds of what was sampled.
-
-    Parameters
-    ----------
-    samples
-        Shape (draws, ...): the quantity, or many, in each sample.
-    value
-        The same on the rows as they are, shape (...).
-    level
-        Share of repetitions that the interval is to cover.
-
-    Returns
-    -------
-    Interval
-        Ends in the shape of ``value``; NaN where a sample is NaN.
-
-    Raises
-    ------
-    InputError
-        For a level outside (0, 1), samples too few to have such quantiles, or a value of another
-        shape.
-
-    References
-    ----------
-    Davison & Hinkley 1997, section 5.2.
-
-    Examples
-    --------
-    >>> low, high = basic_interval(range(101), 45.0, level=0.5)
-    >>> float(low), float(high)
-    (15.0, 65.0)
-    """
-    at = np.asarray(value, dtype=np.float64)
-    low, high = percentile_interval(samples, level=level)
-    if at.shape != np.shape(low):
-        raise InputError(
-            f"A value of shape {at.shape} and samples of shape {np.shape(low)} do not belong together."
-        )
-    return Interval(2.0 * at - high, 2.0 * at - low)
 
 
 def group_weights(groups: Sequence[str], draws: int, *, rng: np.random.Generator) -> Weights:
