@@ -225,6 +225,15 @@ def test_nothing_is_left_after_an_exception(decoders, vector):
     assert left == hooks
 
 
+def test_a_vector_that_is_read_only_is_taken(decoders, vector):
+    decoder = decoders("llama")
+    vector.flags.writeable = False
+    before = run(decoder, TEXTS[0])
+    with decoder.adding("block.1", vector):
+        assert not np.allclose(run(decoder, TEXTS[0]), before)
+    assert len(decoder.nearest_tokens(vector, k=3)) == 3
+
+
 def test_contexts_add_up(decoders, vector):
     decoder = decoders("llama")
     with decoder.adding("block.1", vector), decoder.adding("block.1", vector):

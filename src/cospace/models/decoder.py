@@ -297,7 +297,7 @@ class Decoder:
             raise UnknownNameError.among(site, self.sites, f"site of {self.facts.name}")
 
     def _vector(self, vector: Any) -> Floats:
-        found = np.asarray(vector, dtype=np.float64)
+        found = np.array(vector, dtype=np.float64)  # a copy: torch takes none that is read-only
         if found.shape != (self.facts.width,) or not np.isfinite(found).all():
             raise InputError(
                 f"A vector of shape {found.shape} was given to {self.facts.name}; one finite vector of shape "
