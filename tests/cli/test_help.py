@@ -7,7 +7,17 @@ import pytest
 import cospace
 from cospace.measures import CATALOGUE
 
-COMMANDS = ("demo", "models", "corpus", "measures", "extract", "compare", "affine", "report")
+COMMANDS = (
+    "demo",
+    "models",
+    "corpus",
+    "measures",
+    "extract",
+    "compare",
+    "affine",
+    "tokens",
+    "report",
+)
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])

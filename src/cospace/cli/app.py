@@ -17,6 +17,7 @@ from cospace.cli.measures import measures
 from cospace.cli.models import models
 from cospace.cli.report import report
 from cospace.cli.study import affine_homotopy
+from cospace.cli.tokens import tokens
 from cospace.errors import InputError
 
 __all__ = ["run"]
@@ -90,6 +91,7 @@ for command, summary in (
     (extract, "Read activations of models into a store."),
     (compare, "Compare models, or arrays of your own."),
     (affine, "Bound the distance to affine images of a space."),
+    (tokens, "Compare token embeddings of models."),
     (report, "Write the report of a saved result."),
 ):
     app.command(cls=_Command, short_help=summary)(command)
