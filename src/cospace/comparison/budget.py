@@ -17,6 +17,7 @@ from cospace.summaries import Neighbors
 __all__ = [
     "AHEAD",
     "BLOCK",
+    "CELL",
     "LONG",
     "SHARE",
     "WIDEST",
@@ -50,7 +51,7 @@ WORKSPACE = 24 * 2**20
 """Bytes that the linear algebra and the allocator of one thread hold beside arrays."""
 
 _NEIGHBOURS = 10.0
-_CELL = 2_000
+CELL = 3_000
 """Bytes of one cell of the result while it is made."""
 _RELATION = 56
 """Bytes for each of n^2 entries while a relation is made, with its order and its ranks."""
@@ -87,7 +88,7 @@ class Size:
     @property
     def cells(self) -> int:
         """Bytes of all ordered pairs' cells."""
-        return _CELL * self.spaces * (self.spaces - 1)
+        return CELL * self.spaces * (self.spaces - 1)
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class Estimate:
     operations: float | None
     """Multiplications, or steps as dear; None where the measure does not say its cost."""
     bytes: int
-    """Memory at the peak."""
+    """Memory at the peak, with the cells of the measures before it."""
     free: int
     """Memory that is free."""
 

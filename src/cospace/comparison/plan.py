@@ -8,6 +8,7 @@ from typing import Literal
 
 from cospace._threads import free_cores
 from cospace.comparison.budget import (
+    CELL,
     SHARE,
     WORKSPACE,
     Estimate,
@@ -170,8 +171,13 @@ def plan_measure(
     return Plan(measure, chosen, reduced, stacked=by_stack <= max(by_pair, _CHEAP))
 
 
-def estimate(plan: Plan, spaces: Sequence[Space], *, draws: int, samples: int) -> Estimate:
-    """Memory and multiplications of a plan, with so many shuffles and samples of the bootstrap."""
+def estimate(
+    plan: Plan, spaces: Sequence[Space], *, draws: int, samples: int, cells: int = 0
+) -> Estimate:
+    """Memory and multiplications of a plan, with so many shuffles and samples of the bootstrap.
+
+    ``cells`` are there already, of the measures before.
+    """
     measure, size = plan.measure, Size.of(spaces, plan.reduced)
     once = len(plan.pairs) // 2 if measure.symmetric else len(plan.pairs)
     work: float | None
@@ -182,7 +188,7 @@ def estimate(plan: Plan, spaces: Sequence[Space], *, draws: int, samples: int) -
         need = stack_bytes(measure, size, draws, samples)
     else:
         work, need = pair_operations(measure, size, once, draws), pair_bytes(measure, size)
-    need += free_cores() * WORKSPACE
+    need += free_cores() * WORKSPACE + cells * CELL
     return Estimate(measure.name, size.spaces, once, work, need, free_bytes())
 
 
