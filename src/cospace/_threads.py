@@ -8,6 +8,7 @@ number of cores.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -21,8 +22,14 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 
+_here = threading.local()
+
+
 def free_cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this thread may use: those of the process, or its share among pieces of work."""
+    share: int | None = getattr(_here, "share", None)
+    if share is not None:
+        return share
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -32,6 +39,8 @@ def each(
     work: Callable[[Item], Made], items: Iterable[Item], done: Callable[[], None] | None = None
 ) -> list[Made]:
     """Apply ``work`` to every item, in the order of the items.
+
+    Pieces that themselves cut their work into pieces share the cores that are left over.
 
     Parameters
     ----------
@@ -47,8 +56,20 @@ def each(
     >>> each(abs, [-1, 2, -3])
     [1, 2, 3]
     """
-    made = []
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(free_cores()) as pool:
+    items = list(items)
+    made: list[Made] = []
+    if getattr(_here, "share", None) == 1 or not items:
+        for item in items:
+            made.append(work(item))
+            if done is not None:
+                done()
+        return made
+    workers = min(free_cores(), len(items))
+    share = max(1, free_cores() // workers)
+    with (
+        _blas().limit(limits=1, user_api="blas"),
+        ThreadPoolExecutor(workers, initializer=_take, initargs=(share,)) as pool,
+    ):
         try:
             for result in pool.map(work, items):
                 made.append(result)
@@ -58,6 +79,10 @@ def each(
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return made
+
+
+def _take(share: int) -> None:
+    _here.share = share
 
 
 @cache
