@@ -226,7 +226,7 @@ class Neighbors:
 
     @classmethod
     def of(cls, rows: Array, k: int = 10) -> Neighbors:
-        """Search exactly by cosine similarity, in float64, a block of rows at a time.
+        """Search exactly by cosine similarity: what float64 finds (see ``Search``), n^2 d in float32.
 
         A row is excluded from its own neighbours by its number, so duplicates stay neighbours.
         Of rows that are equally near (to 1e-14) the first are taken, so that duplicates are

@@ -1,4 +1,4 @@
-"""Nearest rows by Euclidean distance: exact, centred, in float64."""
+"""Nearest rows by Euclidean distance: exact, centred, as float64 finds them."""
 
 from __future__ import annotations
 
