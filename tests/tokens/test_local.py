@@ -296,3 +296,27 @@ def test_dimensions_that_mean_nothing():
         dimension_correlation([1, 2], [1, 2])
     with pytest.raises(UndefinedMeasureError, match="same dimension: there is nothing"):
         dimension_correlation([1, 2, 3], [4, 4, 4])
+
+
+def test_neighbours_do_not_depend_on_which_are_asked_for_together(rows):
+    """Fault: distances that change with the batch of queries."""
+    together = neighbors_of(rows, np.arange(900), 10)
+    for place in (0, 450, 899):
+        alone = neighbors_of(rows, np.array([place]), 10)
+        assert set(alone[0]) == set(together[place])
+
+
+def test_memory_does_not_grow_with_neighbours_times_width():
+    """Fault: a block of (n, k, d) differences in memory."""
+    import tracemalloc
+
+    rng = np.random.default_rng(10)
+    rows = rng.normal(size=(3000, 200)).astype(np.float32)
+    index = rng.integers(0, 3000, size=(3000, 40))
+    block = index.size * 200 * 8
+    tracemalloc.start()
+    barycentre_weights(rows, index)
+    intrinsic_dimensions(rows, index)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < block / 4

@@ -267,3 +267,21 @@ def test_packaged_vocabularies():
     matched = match(found["minilm"], found["mpnet"])
     assert len(matched) == 29523
     assert np.unique(matched.ids_b - matched.ids_a).tolist() == [4]
+
+
+def test_other_sizes_and_other_padding_ids_are_told_and_do_not_shift_tokens(tmp_path, plain):
+    """Fault: two vocabularies of one family, of 800 and 428 tokens, compared id by id."""
+    found = []
+    for pad, size in ((0, 428), (3, 800)):
+        content = plain(size)
+        content["model"]["vocab"] = {f"Ġt{i}": i + (i >= pad) for i in range(size)}
+        content["added_tokens"] = [{"id": pad, "content": "<pad>", "special": True}]
+        (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+        found.append(read_vocabulary(tmp_path, size + 1))
+    assert [each.ids("special").tolist() for each in found] == [[0], [3]]
+    matched = match(*found)
+    assert len(matched) == 428
+    assert (matched.candidates_a, matched.candidates_b) == (428, 800)
+    for i, j in zip(matched.ids_a, matched.ids_b, strict=True):
+        assert found[0].tokens[i] == found[1].tokens[j]
+    assert matched.ids_a[0] != matched.ids_b[0]
