@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cospace.errors import InputError
-from cospace.steering import ChoiceItem, Contrast, packaged_behaviours, read_items
+from cospace.steering import ChoiceItem, Contrast, packaged_behaviours, read_items, split_items
 
 
 def test_swapping_moves_the_texts_and_not_the_letters():
@@ -94,6 +94,20 @@ def test_packaged_behaviours_are_read():
         items = read_items(name)
         assert len(items) >= 60
         assert all(item.swapped().swapped() == item for item in items)
+
+
+def test_questions_are_parted_by_what_they_are():
+    items = [ChoiceItem(f"Q{i} (A) red (B) blue", "(A)", "(B)") for i in range(10)]
+    first, second = split_items(items, 0.7)
+    assert (len(first), len(second)) == (7, 3)
+    assert set(first) | set(second) == set(items)
+    again, _ = split_items([item.swapped() for item in items[::-1]], 0.7)
+    assert {item.id for item in again} == {item.id for item in first}
+    assert items[0].id == items[0].swapped().id != items[1].id
+    with pytest.raises(InputError, match=r"A share of 1\.0 was asked for"):
+        split_items(items, 1.0)
+    with pytest.raises(InputError, match=r"2 questions parted at 0\.1 leave 0 and 2"):
+        split_items(items[:2], 0.1)
 
 
 def test_a_contrast_of_items_puts_either_answer():

@@ -15,6 +15,7 @@ from cospace.steering import (
     choice_scores,
     perplexity,
     steering_curve,
+    sweep,
 )
 from cospace.steering.items import TEMPLATE, ChoiceItem
 
@@ -212,3 +213,22 @@ def test_a_vector_built_from_a_behaviour_moves_it(toy, method):
     found = steering_curve(decoder, vector, held_out, np.linspace(-1, 1, 7))
     assert found.spearman == pytest.approx(1.0)
     assert found.span > 0.5
+    assert found.seen == 0
+    # Steering on the questions that the vector was made from is said to be that.
+    turned = [held_out[0], made[0], made[1].swapped()]
+    assert steering_curve(decoder, vector, turned, [0.0]).seen == 2
+
+
+def test_the_site_that_moves_the_score_is_found(toy, items):
+    decoder = toy(width=16, seed=3, reads=True)
+    vectors = build(decoder, Contrast.of_items(items), sites=["block.0", "block.1", "block.2"])
+    best, curves = sweep(decoder, vectors, items, 0.2)
+    spans = [curve.span for curve in curves]
+    # What is added at other sites of the toy is not seen by its head.
+    assert spans[0] == spans[2] == 0.0
+    assert best.site == ("block.1" if spans[1] > 0 else "block.0")
+    assert [curve.site for curve in curves] == ["block.0", "block.1", "block.2"]
+    with pytest.raises(InputError, match=r"0 vectors and a coefficient of 0\.1 were given"):
+        sweep(decoder, (), items, 0.1)
+    with pytest.raises(InputError, match=r"1 vectors and a coefficient of 0 were given"):
+        sweep(decoder, vectors[:1], items, 0)

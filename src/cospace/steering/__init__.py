@@ -1,8 +1,15 @@
 """Steering vectors: build, apply, score, and carry them from one model to another."""
 
 from cospace.steering.build import build
+from cospace.steering.choose import build_chosen, unseen_items
 from cospace.steering.direction import Direction, find_direction
-from cospace.steering.items import ChoiceItem, Contrast, packaged_behaviours, read_items
+from cospace.steering.items import (
+    ChoiceItem,
+    Contrast,
+    packaged_behaviours,
+    read_items,
+    split_items,
+)
 from cospace.steering.score import (
     ChoiceScores,
     CurvePoint,
@@ -10,6 +17,7 @@ from cospace.steering.score import (
     choice_scores,
     perplexity,
     steering_curve,
+    sweep,
 )
 from cospace.steering.transfer import (
     Carried,
@@ -31,6 +39,7 @@ __all__ = [
     "SteeringVector",
     "Transfer",
     "build",
+    "build_chosen",
     "choice_scores",
     "evaluate_transfer",
     "find_direction",
@@ -38,6 +47,9 @@ __all__ = [
     "packaged_behaviours",
     "perplexity",
     "read_items",
+    "split_items",
     "steering_curve",
+    "sweep",
     "transfer",
+    "unseen_items",
 ]

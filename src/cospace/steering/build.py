@@ -95,6 +95,7 @@ def _vector(
             "negative": len(negative),
             "paired": contrast.paired,
             "texts": contrast.fingerprint,
+            "items": list(contrast.items),
             "cosine_to_mean_difference": found.cosine,
             "separation": found.separation,
             "dominant": list(found.dominant),

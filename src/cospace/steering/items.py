@@ -13,7 +13,15 @@ from typing import Any
 
 from cospace.errors import InputError
 
-__all__ = ["TEMPLATE", "ChoiceItem", "Contrast", "packaged_behaviours", "read_items"]
+__all__ = [
+    "TEMPLATE",
+    "ChoiceItem",
+    "Contrast",
+    "check_template",
+    "packaged_behaviours",
+    "read_items",
+    "split_items",
+]
 
 TEMPLATE = "{question}\n\nAnswer: {answer}"
 """How a question and its answer become one text."""
@@ -58,6 +66,12 @@ class ChoiceItem:
                 "in this order."
             )
 
+    @property
+    def id(self) -> str:
+        """Name of the question, the same in either order of its options."""
+        texts = sorted((self.question, self.swapped().question))
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
     def swapped(self) -> ChoiceItem:
         """The same question with the two options in the other order."""
         found = _OPTIONS.match(self.question)
@@ -85,6 +99,8 @@ class Contrast:
     which the two texts of a pair differ. What the tokenizer adds is never read."""
     paired: bool = True
     """Whether text i of both belongs together."""
+    items: tuple[str, ...] = ()
+    """Ids of the questions that the texts come from, where they do."""
 
     def __post_init__(self) -> None:
         for name in ("positive", "negative"):
@@ -138,7 +154,8 @@ class Contrast:
             [template.format(question=item.question, answer=a) for a in (item.matching, item.other)]
             for item in items
         ]
-        return cls(tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), "letter")
+        ids = tuple(sorted({item.id for item in items}))
+        return cls(tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), "letter", items=ids)
 
     @property
     def fingerprint(self) -> str:
@@ -155,6 +172,36 @@ def check_template(template: str) -> None:
         raise InputError(
             f"The template {template!r} is not one that ends with {{answer}} and holds {{question}} once before it."
         )
+
+
+def split_items(
+    items: Sequence[ChoiceItem], share: float
+) -> tuple[tuple[ChoiceItem, ...], tuple[ChoiceItem, ...]]:
+    """Part questions by their ids: the same for everyone, whatever their order.
+
+    Parameters
+    ----------
+    items
+        The questions.
+    share
+        Share of the first part, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        For a share outside (0, 1), or one that leaves a part empty.
+    """
+    if not 0.0 < share < 1.0:
+        raise InputError(f"A share of {share} was asked for; a number between 0 and 1 is needed.")
+    ranked = sorted(items, key=lambda item: item.id)
+    first = {item.id for item in ranked[: round(share * len(ranked))]}
+    parts = tuple(tuple(i for i in items if (i.id in first) is own) for own in (True, False))
+    if not (parts[0] and parts[1]):
+        raise InputError(
+            f"{len(items)} questions parted at {share:g} leave {len(parts[0])} and {len(parts[1])}: give more "
+            "questions."
+        )
+    return parts[0], parts[1]
 
 
 def packaged_behaviours() -> tuple[str, ...]:

@@ -27,6 +27,7 @@ __all__ = [
     "choice_scores",
     "perplexity",
     "steering_curve",
+    "sweep",
 ]
 
 
@@ -168,6 +169,8 @@ class SteeringCurve(Result):
     """One a coefficient, in ascending order."""
     n: int
     """Number of items."""
+    seen: int = 0
+    """How many of them the vector was made from: with these the scores are in-sample."""
 
     @property
     def spearman(self) -> float | None:
@@ -200,6 +203,7 @@ class SteeringCurve(Result):
                 "mass": p.mass,
                 "perplexity": p.perplexity,
                 "n": self.n,
+                "seen": self.seen,
             }
             for p in self.points
         ]
@@ -255,6 +259,7 @@ def steering_curve(
         raise InputError(
             f"The coefficients {', '.join(f'{v:g}' for v in values) or 'are missing'}: different numbers are needed."
         )
+    made_from = set(vector.provenance.get("items", ()))
     points = []
     for value in values:
         steered = (
@@ -274,4 +279,62 @@ def steering_curve(
         relative=relative,
         points=tuple(points),
         n=len(items),
+        seen=sum(item.id in made_from for item in items),
     )
+
+
+def sweep(
+    decoder: Decoder,
+    vectors: Sequence[SteeringVector],
+    items: Sequence[ChoiceItem],
+    coefficient: float,
+    *,
+    positions: Any = "all",
+    template: str = TEMPLATE,
+) -> tuple[SteeringVector, tuple[SteeringCurve, ...]]:
+    """Find the vector that moves the score most from ``-coefficient`` to ``coefficient``.
+
+    The choice is a search: score the vector that it finds on items that were neither built from
+    nor searched with.
+
+    Parameters
+    ----------
+    decoder
+        The model that the vectors are for.
+    vectors
+        Vectors of several sites, say.
+    items
+        Questions to choose by.
+    coefficient
+        Relative to the mean norm of the states, above 0.
+    positions, template
+        As in :func:`steering_curve`.
+
+    Returns
+    -------
+    SteeringVector, tuple of SteeringCurve
+        The best vector, and the curve of every one.
+
+    Raises
+    ------
+    InputError
+        Without a vector, or for a coefficient that is not above 0.
+    """
+    if not vectors or not coefficient > 0.0:
+        raise InputError(
+            f"{len(vectors)} vectors and a coefficient of {coefficient} were given; at least one, and a number above 0 "
+            "are needed."
+        )
+    curves = tuple(
+        steering_curve(
+            decoder,
+            vector,
+            items,
+            [-coefficient, coefficient],
+            positions=positions,
+            template=template,
+        )
+        for vector in vectors
+    )
+    best = max(range(len(curves)), key=lambda i: curves[i].span)
+    return vectors[best], curves

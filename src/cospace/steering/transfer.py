@@ -92,6 +92,9 @@ def transfer(
         _placed(direction, vector, native),
         method=f"{vector.method} through {kind}",
         provenance={
+            "items": sorted(
+                {*vector.provenance.get("items", ()), *native.provenance.get("items", ())}
+            ),
             "from": vector.to_dict(),
             "map": linear_map.to_dict(),
             "cosine_to_native": _cosine(direction, native.vector),

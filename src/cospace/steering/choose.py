@@ -1,0 +1,109 @@
+"""Build on some questions, choose the site on others, and leave the rest for scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cospace.errors import InputError
+from cospace.models.base import resolve_sites
+from cospace.steering.build import build
+from cospace.steering.direction import Method
+from cospace.steering.items import TEMPLATE, ChoiceItem, Contrast, split_items
+from cospace.steering.score import SteeringCurve, sweep
+from cospace.steering.vector import SteeringVector
+
+if TYPE_CHECKING:
+    from cospace.models.decoder import Decoder
+
+__all__ = ["build_chosen", "unseen_items"]
+
+CHOOSING = 0.3
+"""Share of the questions in use that a site is chosen on, where there are several."""
+
+
+def build_chosen(
+    decoder: Decoder,
+    items: Sequence[ChoiceItem],
+    *,
+    sites: str | float | Iterable[str | float] = 0.5,
+    method: Method = "mean_difference",
+    share: float = 0.7,
+    coefficient: float = 0.2,
+    template: str = TEMPLATE,
+) -> tuple[SteeringVector, tuple[SteeringCurve, ...]]:
+    """Vector of a behaviour at the site that moves it most, without looking at the last questions.
+
+    A share of the questions is in use: all of it to build, or, where there are several sites,
+    seven tenths to build and the rest to choose the site on. Every question is read with its
+    options in both orders. What is not in use is for scoring; the vector knows which that is.
+
+    Parameters
+    ----------
+    decoder
+        The model.
+    items
+        Questions.
+    sites
+        One or more sites, by name or relative depth.
+    method
+        How the direction is found.
+    share
+        Share of the questions in use.
+    coefficient
+        Where sites are compared, relative to the mean norm of the states.
+    template
+        How a question and its answer become one text.
+
+    Returns
+    -------
+    SteeringVector, tuple of SteeringCurve
+        The vector, and what every site did to the questions that it was chosen on; empty for
+        one site.
+
+    Raises
+    ------
+    InputError
+        For too few questions, or sites and templates that are none.
+    """
+    facts = decoder.facts
+    places = resolve_sites(
+        sites, blocks=facts.blocks, final_norm=facts.final_norm, model=facts.name
+    )
+    names = [site.name for site in places]
+    used, _ = split_items(items, share)
+    if len(names) == 1:
+        return build(decoder, _contrast(used, template), sites=names, method=method)[0], ()
+    made, others = split_items(used, 1.0 - CHOOSING)
+    vectors = build(decoder, _contrast(made, template), sites=names, method=method)
+    best, curves = sweep(decoder, vectors, others, coefficient, template=template)
+    known = {
+        **best.provenance,
+        "items": sorted(item.id for item in used),
+        "chosen_among": [vector.site for vector in vectors],
+        "chosen_on": len(others),
+    }
+    return replace(best, provenance=known), curves
+
+
+def unseen_items(vector: SteeringVector, items: Sequence[ChoiceItem]) -> tuple[ChoiceItem, ...]:
+    """Questions that the vector was neither built nor chosen with.
+
+    Raises
+    ------
+    InputError
+        Where none is left.
+    """
+    seen = set(vector.provenance.get("items", ()))
+    left = tuple(item for item in items if item.id not in seen)
+    if not left:
+        raise InputError(
+            f"All {len(items)} questions were used to make the vector: score it on others, or make it "
+            "from a smaller share."
+        )
+    return left
+
+
+def _contrast(items: Sequence[ChoiceItem], template: str) -> Contrast:
+    return Contrast.of_items(items, template=template, both_orders=True)
