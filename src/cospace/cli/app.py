@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from cospace.cli import steer
 from cospace.cli.affine import affine
 from cospace.cli.compare import compare
 from cospace.cli.corpus import corpus
@@ -106,6 +107,18 @@ for command, summary in (
 ):
     studies.command(cls=_Command, short_help=summary)(command)
 app.add_typer(studies)
+steering = typer.Typer(
+    name="steer",
+    help="Make a steering vector of a behaviour, and see what it does.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for name, command, summary in (
+    ("build", steer.build, "Make a steering vector from questions with two answers."),
+    ("score", steer.score, "Score a vector on questions that it was not made from."),
+):
+    steering.command(name=name, cls=_Command, short_help=summary)(command)
+app.add_typer(steering)
 
 
 def run(words: Sequence[str]) -> int:

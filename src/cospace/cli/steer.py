@@ -1,0 +1,185 @@
+"""``cospace steer``: make a steering vector of a behaviour, and see what it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cospace.cli.console import check_writable, print_json, say, write
+from cospace.cli.inputs import Accept, Device, Dtype
+from cospace.cli.tables import aligned
+from cospace.errors import InputError
+
+if TYPE_CHECKING:
+    from cospace.models.decoder import Decoder
+    from cospace.steering import SteeringCurve
+
+__all__ = ["build", "score"]
+
+Model = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="A decoder: packaged name, folder, GGUF file, or hub id."),
+]
+Questions = Annotated[
+    str,
+    typer.Option(
+        "--items",
+        metavar="FILE",
+        help="Questions with two answers: a packaged behaviour, or a JSON file of question, "
+        "answer_matching_behavior, answer_not_matching_behavior.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def build(
+    model: Model,
+    into: Annotated[
+        str, typer.Option("--into", metavar="FILE", help="Where the vector is written.")
+    ],
+    items: Questions,
+    sites: Annotated[
+        str,
+        typer.Option(
+            metavar="SITES",
+            help="block.3, block.-1, a depth such as 0.5; several, by commas, are compared on some of "
+            "the questions, and the best is taken.",
+        ),
+    ] = "0.5",
+    method: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="mean_difference, trimmed_difference, pca, or probe."),
+    ] = "mean_difference",
+    share: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE", help="Of the questions; the rest is left for 'cospace steer score'."
+        ),
+    ] = 0.7,
+    json: AsJson = False,
+    dtype: Dtype = "float32",
+    device: Device = "auto",
+    accept: Accept = None,
+) -> None:
+    """Make a steering vector from questions with two answers."""
+    from cospace.steering import build_chosen, read_items
+
+    path = check_writable(into, [items])
+    questions = read_items(items)
+    decoder = _decoder(model, dtype, device, accept)
+    vector, curves = build_chosen(
+        decoder,
+        questions,
+        sites=[site.strip() for site in sites.split(",")],
+        method=method,  # type: ignore[arg-type]  # told by the library
+        share=share,
+    )
+    vector.save(path)
+    for warning in vector.warnings:
+        say(warning)
+    say(f"saved: {path}")
+    if json:
+        print_json([{**vector.to_dict(), "sites": [curve.to_dict() for curve in curves]}])
+        return
+    write(
+        [
+            f"{vector.model}, {vector.site}: {vector.method} of {vector.provenance['positive']} pairs",
+            f"norm {vector.norm:.4g}, {vector.relative_norm:.3f} of the states' mean norm; cosine to the mean "
+            f"difference {vector.provenance['cosine_to_mean_difference']:.3f}",
+        ]
+    )
+    if curves:
+        rows = [[curve.site, f"{curve.span:+.4f}"] for curve in curves]
+        number = curves[0].n
+        write(
+            [
+                "",
+                f"score at 0.2 minus score at -0.2, on {number} questions that it was not made from:",
+            ]
+        )
+        write(aligned([["site", "span"], *rows], [1]))
+
+
+def score(
+    model: Model,
+    vector: Annotated[
+        Path, typer.Argument(metavar="VECTOR", help="A file that 'cospace steer build' wrote.")
+    ],
+    items: Questions,
+    coefficients: Annotated[
+        str,
+        typer.Option(metavar="NUMBERS", help="By commas, relative to the mean norm of the states."),
+    ] = "-0.3,-0.2,-0.1,0,0.1,0.2,0.3",
+    positions: Annotated[
+        str,
+        typer.Option(
+            metavar="WHICH", help="Tokens: all, or by commas; -1 is the last of a prompt."
+        ),
+    ] = "all",
+    neutral: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Sentences of the set 'plain' whose perplexity is given."
+        ),
+    ] = 20,
+    save: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Save the result.", show_default=False)
+    ] = None,
+    json: AsJson = False,
+    dtype: Dtype = "float32",
+    device: Device = "auto",
+    accept: Accept = None,
+) -> None:
+    """Score a steering vector on questions that it was not made from."""
+    from cospace.corpus import Corpus
+    from cospace.steering import SteeringVector, read_items, steering_curve, unseen_items
+
+    path = check_writable(save, [vector, items])
+    values = _numbers(coefficients, "--coefficients", float)
+    where = "all" if positions == "all" else _numbers(positions, "--positions", int)
+    known = SteeringVector.load(vector)
+    questions = unseen_items(known, read_items(items))
+    texts = Corpus.read("plain").texts[:neutral]
+    decoder = _decoder(model, dtype, device, accept)
+    found = steering_curve(decoder, known, questions, values, neutral=texts, positions=where)
+    if path is not None:
+        found.save(path)
+        say(f"saved: {path}")
+    if json:
+        print_json(found)
+    else:
+        write(_table(found))
+
+
+def _table(curve: SteeringCurve) -> list[str]:
+    rows = [
+        [
+            f"{p.coefficient:g}",
+            f"{p.score:.4f}",
+            f"{p.mass:.3f}",
+            "" if p.perplexity is None else f"{p.perplexity:.2f}",
+        ]
+        for p in curve.points
+    ]
+    rank = "the score does not move" if curve.spearman is None else f"{curve.spearman:.3f}"
+    return [
+        f"{curve.model}, {curve.site}: {curve.method}, {curve.n} questions in both orders",
+        *aligned([["coefficient", "score", "P(A) + P(B)", "perplexity"], *rows], range(4)),
+        f"rank correlation of score and coefficient: {rank}; 0.5 is no preference",
+    ]
+
+
+def _decoder(model: str, dtype: str, device: str, accept: list[str] | None) -> Decoder:
+    from cospace.models.decoder import load_decoder
+
+    return load_decoder(model, dtype=dtype, device=device, accept=accept or ())  # type: ignore[arg-type]
+
+
+def _numbers(text: str, option: str, kind: Any) -> list[Any]:
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{option} {text}: {what}, separated by commas, are expected.") from None

@@ -1,0 +1,148 @@
+"""``cospace steer``: from questions to a vector, from a vector to scores."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cospace.steering import SteeringCurve, SteeringVector, read_items, split_items
+
+TOKENS = ["[UNK]", "[PAD]", "[CLS]", "(", ")", "A", "B", "Question", "Answer", ":", "?", "."]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny decoder with random weights."""
+    import tokenizers
+    import torch
+    import transformers
+
+    path = tmp_path_factory.mktemp("decoder")
+    words = [*TOKENS, *(f"w{i}" for i in range(64 - len(TOKENS)))]
+    core = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
+    )
+    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
+    )
+    config = transformers.LlamaConfig(
+        vocab_size=64,
+        hidden_size=16,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        pad_token_id=1,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.LlamaForCausalLM(config)
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.fixture
+def items(tmp_path):
+    values = [
+        {
+            "question": f"Question w{i}?\n\nChoices:\n (A) w{i + 1}\n (B) w{i + 2}",
+            "answer_matching_behavior": "(A)" if i % 2 else "(B)",
+            "answer_not_matching_behavior": "(B)" if i % 2 else "(A)",
+        }
+        for i in range(20)
+    ]
+    path = tmp_path / "items.json"
+    path.write_text(json.dumps(values))
+    return path
+
+
+def test_a_vector_is_made_and_scored_on_other_questions(cli, folder, items, tmp_path):
+    made = cli("steer", "build", folder, "--items", items, "--into", "v.safetensors")
+    assert made.code == 0, made.err
+    assert "block.1: mean_difference of 28 pairs" in made.out
+    assert "saved: v.safetensors" in made.err
+    vector = SteeringVector.load(tmp_path / "v.safetensors")
+    used, rest = split_items(read_items(items), 0.7)
+    assert vector.provenance["items"] == sorted(item.id for item in used)
+    words = ["steer", "score", folder, "v.safetensors", "--items", items, "--neutral", 0]
+    words += ["--coefficients", "-0.4,0,0.4", "--positions", "-1", "--save", "curve.json"]
+    scored = cli(*words)
+    assert scored.code == 0, scored.err
+    assert f"{len(rest)} questions in both orders" in scored.out
+    assert len(scored.out.splitlines()) == 6
+    curve = SteeringCurve.load(tmp_path / "curve.json")
+    assert (curve.n, curve.seen) == (6, 0)
+    assert [p.coefficient for p in curve.points] == [-0.4, 0.0, 0.4]
+    assert f"{curve.points[0].score:.4f}" in scored.out
+    again = cli(*words, "--json").json
+    assert again["points"] == curve.to_dict()["points"]
+
+
+def test_the_best_of_several_sites_is_taken(cli, folder, items):
+    made = cli(
+        "steer",
+        "build",
+        folder,
+        "--items",
+        items,
+        "--into",
+        "v.safetensors",
+        "--sites",
+        "0.25,0.5,1",
+    )
+    assert made.code == 0, made.err
+    spans = [line.split() for line in made.out.splitlines()[-3:]]
+    best = max(spans, key=lambda row: float(row[1]))
+    assert made.out.startswith(f"{folder.name}, {best[0]}: ")
+    found = cli(
+        "steer", "build", folder, "--items", items, "--into", "w.safetensors", "--json"
+    ).json
+    assert found[0]["operation"] == "add"
+
+
+def test_perplexity_of_neutral_texts_stands_beside(cli, folder, items):
+    cli("steer", "build", folder, "--items", items, "--into", "v.safetensors")
+    words = ["steer", "score", folder, "v.safetensors", "--items", items, "--neutral", 3]
+    found = cli(*words, "--coefficients", "0", "--json").json
+    assert found["points"][0]["perplexity"] > 1
+    assert found["spearman"] is None
+    told = cli(*words, "--coefficients", "0").out
+    assert "the score does not move" in told
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"--items": "absent.json"}, "absent.json is neither a file nor one of the packaged"),
+        ({"--method": "pcaa"}, "'pcaa' is not a method of a steering vector. Did you mean 'pca'?"),
+        ({"--sites": "block.9"}, "'block.9' is not a site of"),
+        ({"--share": "2"}, "A share of 2.0 was asked for"),
+        ({"--into": "no/v.safetensors"}, "there is no folder no"),
+        ({"--device": "tpu"}, "'tpu' is not a device"),
+    ],
+)
+def test_mistakes_of_building_are_told(cli, folder, items, change, message):
+    options = {"--items": items, "--into": "v.safetensors"} | change
+    words = [word for pair in options.items() for word in pair]
+    assert message in cli("steer", "build", folder, *words).mistake
+
+
+def test_mistakes_of_scoring_are_told(cli, folder, items):
+    cli("steer", "build", folder, "--items", items, "--into", "v.safetensors")
+
+    def said(*words, vector="v.safetensors"):
+        return cli("steer", "score", folder, vector, "--items", items, *words).mistake
+
+    assert "--coefficients 1,x: numbers, separated by commas" in said("--coefficients", "1,x")
+    assert "--positions last: whole numbers, separated" in said("--positions", "last")
+    assert "absent.safetensors cannot be read" in said(vector="absent.safetensors")
+    assert "items.json is not a saved steering_vector" in said(vector=items)
+    assert "different numbers are needed" in said("--coefficients", "1,1")
