@@ -105,7 +105,7 @@ def _leading_of_full(x: npt.NDArray[np.float64]) -> float | None:
     total = float(length @ length)
     if not _CERTAIN * float(length.min()) ** 2 > RTOL**2 * total:
         return None
-    unit = (x / length).astype(np.float32)
+    unit = np.divide(x, length, out=np.empty(x.shape, np.float32), casting="same_kind")
     c = unit.T @ unit
     c[np.diag_indices(width)] -= 2 * _CERTAIN
     if scipy.linalg.lapack.spotrf(c)[1]:

@@ -49,7 +49,8 @@ def rsa_products(rows: Array) -> Products:
         raise UndefinedMeasureError(
             f"Row {int(np.flatnonzero(flat)[0])} has all coordinates equal: it has no correlation with others."
         )
-    return Products.of(z / size, 0.0, diagonal=False)
+    z /= size
+    return Products.of(z, 0.0, diagonal=False)
 
 
 def _sized(rows: Array) -> npt.NDArray[np.float64]:
@@ -58,4 +59,5 @@ def _sized(rows: Array) -> npt.NDArray[np.float64]:
             f"{len(rows)} rows lie on a line in every space: at least 3 rows are needed."
         )
     x = to_numpy(sized(rows))
-    return np.asarray(x / np.linalg.norm(x))
+    x /= np.linalg.norm(x)
+    return x
