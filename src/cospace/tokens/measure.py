@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cospace._threads import each as side_by_side
 from cospace.errors import UndefinedMeasureError
 from cospace.measures.reconstruction import barycentre_weights
 from cospace.models.embeddings import Embeddings, Role, read_embeddings
@@ -150,22 +151,22 @@ def _overall(sides: list[Side], options: TokenOptions, told: Told) -> tuple[Glob
     told.say("cosines of all pairs", 0, total)
     for draw in range(draws):
         chosen = _drawn(n, options.sample, options.rng, draw)
-        tables = [
-            {
-                role: Cosines.of(side.embeddings.matrix(role).rows(side.ids[chosen]))
-                for role in side.roles
-            }
-            for side in sides
-        ]
+
+        def cosines(one: tuple[int, Role], chosen: Index = chosen) -> Cosines:
+            side = sides[one[0]]
+            return Cosines.of(side.embeddings.matrix(one[1]).rows(side.ids[chosen]))
+
+        wanted = [(i, role) for i, side in enumerate(sides) for role in side.roles]
+        made = dict(zip(wanted, side_by_side(cosines, wanted), strict=True))
         for pair in pairs:
-            x, y = tables[0][pair[0]], tables[1][pair[1]]
+            x, y = made[0, pair[0]], made[1, pair[1]]
             linear = pearson(x, y)
             ranked = spearman(x, y, rng=options.rng + draw, null_sd=linear.null_sd)
             found[pair].append((linear, ranked, x.mean, y.mean))
             done += 1
             told.say("cosines of all pairs", done, total)
     return tuple(
-        _overall_figure(pair, made, min(options.sample, n)) for pair, made in found.items()
+        _overall_figure(pair, drawn, min(options.sample, n)) for pair, drawn in found.items()
     )
 
 

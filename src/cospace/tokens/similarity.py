@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from cospace._arrays import to_numpy
+from cospace._threads import each
 from cospace.errors import RowMismatchError, UndefinedMeasureError
 from cospace.measures.ranking import Ranking
 
@@ -206,7 +207,7 @@ def spearman(
                 at = side.rows[some]
                 inner = at[:, :-2] @ at[:, :-2].T + at[:, -2:-1] + at[:, -2]
                 values.append(inner[upper])
-    x, y = (_centred_ranks(np.stack(values)) for values in kept)
+    x, y = each(lambda values: _centred_ranks(np.stack(values)), kept)
     batches = np.array_split(np.arange(len(x)), min(_BATCHES, len(x)))
     parts = [_cosine(x[batch], y[batch]) for batch in batches]
     error = float(np.std(parts, ddof=1)) / math.sqrt(len(parts))
