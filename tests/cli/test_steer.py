@@ -76,13 +76,16 @@ def test_a_vector_is_made_and_scored_on_other_questions(cli, folder, items, tmp_
     words += ["--coefficients", "-0.4,0,0.4", "--positions", "-1", "--save", "curve.json"]
     scored = cli(*words)
     assert scored.code == 0, scored.err
-    assert f"{len(rest)} questions in both orders" in scored.out
+    assert f"{len(rest)} questions by their letters" in scored.out
     assert len(scored.out.splitlines()) == 6
     curve = SteeringCurve.load(tmp_path / "curve.json")
     assert (curve.n, curve.seen) == (6, 0)
     assert [p.coefficient for p in curve.points] == [-0.4, 0.0, 0.4]
     assert f"{curve.points[0].score:.4f}" in scored.out
     again = cli(*words, "--json").json
+    by_texts = cli(*words, "--answers", "texts", "--json").json
+    assert by_texts["answers"] == "texts"
+    assert by_texts["points"][0]["mass"] is None
     assert again["points"] == curve.to_dict()["points"]
 
 
@@ -145,4 +148,5 @@ def test_mistakes_of_scoring_are_told(cli, folder, items):
     assert "--positions last: whole numbers, separated" in said("--positions", "last")
     assert "absent.safetensors cannot be read" in said(vector="absent.safetensors")
     assert "items.json is not a saved steering_vector" in said(vector=items)
+    assert "'words' is not a way to compare" in said("--answers", "words")
     assert "different numbers are needed" in said("--coefficients", "1,1")

@@ -31,6 +31,10 @@ def test_states_are_read_at_the_tokens_of_the_text_itself(toy, token):
     assert np.allclose(vector.vector, p.mean(axis=0) - q.mean(axis=0))
     norms = np.linalg.norm(np.vstack([p, q]), axis=1)
     assert vector.residual_norm == pytest.approx(norms.mean())
+    both = np.vstack([p, q])
+    spread = np.sqrt(np.mean(np.sum((both - both.mean(axis=0)) ** 2, axis=1)))
+    assert vector.spread == pytest.approx(spread)
+    assert vector.warnings == ()
     assert vector.provenance["positive"] == 4
     assert (vector.model, vector.weights_hash, vector.site) == ("toy", "toy-weights", "block.1")
 
@@ -78,6 +82,15 @@ def test_huge_coordinates_are_named(toy):
     (vector,) = build(decoder, contrast, sites="block.1")
     assert vector.provenance["dominant"] == [2]
     assert "in each of the coordinates 2" in vector.warnings[0]
+
+
+def test_a_norm_that_a_constant_coordinate_rules_is_named(toy):
+    """Fault: coefficients relative to a norm that one huge, constant coordinate rules."""
+    decoder = toy()
+    decoder.table[:, 3] = 1e3
+    (vector,) = build(decoder, Contrast(POSITIVE, NEGATIVE), sites="block.1")
+    assert vector.residual_norm > 100 * vector.spread
+    assert "times their spread about their mean" in vector.warnings[0]
 
 
 def test_texts_that_cannot_be_told_apart_are_refused(toy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cospace.errors import InputError
+from cospace.errors import InputError, UnknownNameError
 from cospace.steering import (
     ChoiceScores,
     Contrast,
@@ -73,6 +73,26 @@ def test_mass_says_whether_the_letters_are_what_comes_next(toy, items):
     assert choice_scores(decoder, items).mass > 0.99
 
 
+def test_texts_are_compared_by_their_mean_log_probability(toy):
+    decoder = toy()
+    item = ChoiceItem("Which?\n\nChoices:\n (A) red wine\n (B) red cheese please", "(B)", "(A)")
+    assert (item.stem, item.texts) == ("Which?", ("red cheese please", "red wine"))
+    found = choice_scores(decoder, [item], answers="texts")
+    means = []
+    for text in item.texts:
+        ids = decoder.encode([f"Which?\n\nAnswer: {text}"])[0].ids
+        logs = decoder.logs(ids)[np.arange(len(ids) - 1), ids[1:]]
+        # The common word red says nothing of the choice.
+        means.append(logs[-(len(text.split()) - 1) :].mean())
+    expected = np.exp(means[0]) / (np.exp(means[0]) + np.exp(means[1]))
+    assert found.score == pytest.approx(expected)
+    assert found.as_written == found.swapped == (found.score,)
+    assert found.mass is found.first_letter is None
+    assert choice_scores(decoder, [item.swapped()], answers="texts") == found
+    with pytest.raises(UnknownNameError, match=r"'words' is not a way to compare answers"):
+        choice_scores(decoder, [item], answers="words")
+
+
 def test_perplexity_is_over_all_tokens_but_the_first(toy):
     decoder = toy()
     texts = ["one two three", "four"]
@@ -97,6 +117,7 @@ def letters(decoder, size=1.0):
         method="mean_difference",
         token="letter",
         residual_norm=2.0,
+        spread=1.5,
     )
 
 
@@ -114,7 +135,7 @@ def test_a_curve_follows_the_coefficient(toy, items):
     assert zero.perplexity == perplexity(decoder, ["one two three"])
     assert found.points[0].perplexity != zero.perplexity
     for value in (-2.0, 0.5):
-        with vector.applied(decoder, value, relative=True):
+        with vector.applied(decoder, value, unit="spread"):
             expected = choice_scores(decoder, only_a).score
         assert next(p for p in found.points if p.coefficient == value).score == expected
 
@@ -127,7 +148,7 @@ def test_equal_relative_coefficients_mean_equal_norms(toy, items):
     two = steering_curve(decoder, long, items, [0.3, 0.6])
     scores = [[p.score for p in each.points] for each in (one, two)]
     assert np.allclose(*scores, rtol=0, atol=1e-12)
-    absolute = steering_curve(decoder, long, items, [0.3, 0.6], relative=False)
+    absolute = steering_curve(decoder, long, items, [0.3, 0.6], unit="vector")
     assert abs(absolute.points[0].score - scores[0][0]) > 1e-3
 
 
@@ -141,7 +162,8 @@ def curve(scores):
             "model": "m",
             "site": "block.0",
             "method": "pca",
-            "relative": True,
+            "unit": "spread",
+            "answers": "letters",
             "points": points,
             "n": 3,
         }

@@ -57,7 +57,10 @@ def test_a_transferred_vector_has_the_same_relative_norm(pair):
     source, target, vector, native = pair
     real, _ = maps(source, target)
     found = transfer(vector, real, native=native)
-    assert found.relative_norm == pytest.approx(vector.relative_norm)
+    relative = vector.norm / vector.residual_norm
+    assert found.norm / native.residual_norm == pytest.approx(relative)
+    by_spread = transfer(vector, real, native=native, unit="spread")
+    assert by_spread.norm / native.spread == pytest.approx(vector.norm / vector.spread)
     direction = vector.vector @ real.matrix
     cosine = found.vector @ direction / found.norm / np.linalg.norm(direction)
     assert cosine == pytest.approx(1.0)
@@ -175,6 +178,8 @@ def test_maps_and_models_must_belong_together(pair):
         evaluate_transfer(target, vector, linear_map=real, shuffled=real, **rest)
     with pytest.raises(InputError, match="shuffled with 0 and its control with 0"):
         evaluate_transfer(target, vector, linear_map=shuffled, shuffled=shuffled, **rest)
+    with pytest.raises(InputError, match="unit='vector' would add every condition at a length"):
+        evaluate_transfer(target, vector, linear_map=real, shuffled=shuffled, unit="vector", **rest)
     with pytest.raises(InputError, match="0 random controls were asked for"):
         evaluate_transfer(target, vector, linear_map=real, shuffled=shuffled, draws=0, **rest)
     with pytest.raises(InputError, match=r"is for large .*and small has weights"):
@@ -193,6 +198,7 @@ def test_a_map_that_knows_nothing_of_the_direction_is_refused(pair):
         method="pca",
         token="last",
         residual_norm=1.0,
+        spread=1.0,
     )
     with pytest.raises(InputError, match="takes the vector of small to zero"):
         transfer(blind, found, native=native)

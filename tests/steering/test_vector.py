@@ -24,6 +24,7 @@ def made(**change):
         "method": "mean_difference",
         "token": "letter",
         "residual_norm": 20.0,
+        "spread": 10.0,
         "provenance": {"positive": 8, "texts": "0" * 64},
         "warnings": ("look out",),
     }
@@ -61,29 +62,41 @@ def test_a_saved_vector_comes_back_to_the_last_bit(tmp_path):
 
 def test_norm_and_depth(toy):
     vector = made()
-    assert (vector.norm, vector.relative_norm, vector.depth, vector.width) == (5.0, 0.25, 0.5, 6)
+    assert (vector.norm, vector.depth, vector.width) == (5.0, 0.5, 6)
+    assert [vector.unit(name) for name in ("vector", "residual", "spread")] == [5.0, 20.0, 10.0]
     assert made(site="embed").depth == 0.0
     assert made(site="final_norm").depth == 1.0
     assert repr(vector) == (
-        "SteeringVector('toy', block.1, mean_difference, width 6, norm 5 = 0.25 of the residual norm)"
+        "SteeringVector('toy', block.1, mean_difference, width 6, norm 5 = 0.25 of the residual "
+        "norm = 0.5 of the spread)"
     )
     with pytest.raises(ValueError, match="read-only"):
         vector.vector[0] = 1.0
 
 
 @pytest.mark.parametrize(
-    ("coefficient", "relative", "length"),
-    [(1.0, False, 5.0), (-2.0, False, 10.0), (0.1, True, 2.0)],
+    ("coefficient", "unit", "length"),
+    [(1.0, "vector", 5.0), (-2.0, "vector", 10.0), (0.1, "residual", 2.0), (0.1, "spread", 1.0)],
 )
-def test_it_is_added_once_at_its_norm(toy, coefficient, relative, length):
+def test_it_is_added_once_at_its_norm(toy, coefficient, unit, length):
     decoder = toy()
     ids = decoder.encode(["one two three"])[0].ids
     before = decoder.all_states(ids, "block.1")
-    with made().applied(decoder, coefficient, relative=relative):
+    with made().applied(decoder, coefficient, unit=unit):
         moved = decoder.all_states(ids, "block.1") - before
     assert np.allclose(np.linalg.norm(moved, axis=1), length)
     assert np.allclose(moved * np.sign(coefficient) / length, made().vector / 5.0)
     assert np.array_equal(decoder.all_states(ids, "block.1"), before)
+
+
+def test_an_unknown_unit_is_refused(toy):
+    with (
+        pytest.raises(
+            UnknownNameError, match=r"'spred' is not a unit of a coefficient\. Did you mean"
+        ),
+        made().applied(toy(), 1.0, unit="spred"),
+    ):
+        pass
 
 
 def test_another_model_is_refused(toy):
@@ -119,6 +132,7 @@ def test_another_model_is_refused(toy):
         ({"vector": np.ones((3, 6))}, r"of shape \(3, 6\) was given; one finite row"),
         ({"operation": "project"}, "operation of this steering vector is 'project'; only 'add'"),
         ({"residual_norm": 0.0}, "residual norm of a steering vector is 0.0"),
+        ({"spread": float("nan")}, "spread of a steering vector is nan"),
     ],
 )
 def test_what_is_no_vector_is_refused(change, message):

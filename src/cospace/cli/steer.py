@@ -31,6 +31,14 @@ Questions = Annotated[
         "answer_matching_behavior, answer_not_matching_behavior.",
     ),
 ]
+Compared = Annotated[
+    str,
+    typer.Option(
+        "--answers",
+        metavar="HOW",
+        help="Compare answers by their letters, or by their texts (for models too small for letters).",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -58,6 +66,7 @@ def build(
             metavar="SHARE", help="Of the questions; the rest is left for 'cospace steer score'."
         ),
     ] = 0.7,
+    answers: Compared = "letters",
     json: AsJson = False,
     dtype: Dtype = "float32",
     device: Device = "auto",
@@ -75,6 +84,7 @@ def build(
         sites=[site.strip() for site in sites.split(",")],
         method=method,  # type: ignore[arg-type]  # told by the library
         share=share,
+        answers=answers,  # type: ignore[arg-type]
     )
     vector.save(path)
     for warning in vector.warnings:
@@ -86,7 +96,7 @@ def build(
     write(
         [
             f"{vector.model}, {vector.site}: {vector.method} of {vector.provenance['positive']} pairs",
-            f"norm {vector.norm:.4g}, {vector.relative_norm:.3f} of the states' mean norm; cosine to the mean "
+            f"norm {vector.norm:.4g}, {vector.norm / vector.spread:.3f} of the states' spread; cosine to the mean "
             f"difference {vector.provenance['cosine_to_mean_difference']:.3f}",
         ]
     )
@@ -96,7 +106,7 @@ def build(
         write(
             [
                 "",
-                f"score at 0.2 minus score at -0.2, on {number} questions that it was not made from:",
+                f"score at 1 minus score at -1, on {number} questions that it was not made from:",
             ]
         )
         write(aligned([["site", "span"], *rows], [1]))
@@ -110,14 +120,15 @@ def score(
     items: Questions,
     coefficients: Annotated[
         str,
-        typer.Option(metavar="NUMBERS", help="By commas, relative to the mean norm of the states."),
-    ] = "-0.3,-0.2,-0.1,0,0.1,0.2,0.3",
+        typer.Option(metavar="NUMBERS", help="By commas, in units of the spread of the states."),
+    ] = "-3,-2,-1,0,1,2,3",
     positions: Annotated[
         str,
         typer.Option(
             metavar="WHICH", help="Tokens: all, or by commas; -1 is the last of a prompt."
         ),
     ] = "all",
+    answers: Compared = "letters",
     neutral: Annotated[
         int,
         typer.Option(
@@ -143,7 +154,15 @@ def score(
     questions = unseen_items(known, read_items(items))
     texts = Corpus.read("plain").texts[:neutral]
     decoder = _decoder(model, dtype, device, accept)
-    found = steering_curve(decoder, known, questions, values, neutral=texts, positions=where)
+    found = steering_curve(
+        decoder,
+        known,
+        questions,
+        values,
+        neutral=texts,
+        positions=where,
+        answers=answers,  # type: ignore[arg-type]
+    )
     if path is not None:
         found.save(path)
         say(f"saved: {path}")
@@ -158,14 +177,14 @@ def _table(curve: SteeringCurve) -> list[str]:
         [
             f"{p.coefficient:g}",
             f"{p.score:.4f}",
-            f"{p.mass:.3f}",
+            "" if p.mass is None else f"{p.mass:.3f}",
             "" if p.perplexity is None else f"{p.perplexity:.2f}",
         ]
         for p in curve.points
     ]
     rank = "the score does not move" if curve.spearman is None else f"{curve.spearman:.3f}"
     return [
-        f"{curve.model}, {curve.site}: {curve.method}, {curve.n} questions in both orders",
+        f"{curve.model}, {curve.site}: {curve.method}, {curve.n} questions by their {curve.answers}",
         *aligned([["coefficient", "score", "P(A) + P(B)", "perplexity"], *rows], range(4)),
         f"rank correlation of score and coefficient: {rank}; 0.5 is no preference",
     ]

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "first_difference", "read_states"]
 
+RULED = 5.0
+"""Mean norm over spread above which the norm says little of how states differ."""
+
 
 def build(
     decoder: Decoder,
@@ -80,7 +83,14 @@ def _vector(
             f"At {site} more than a tenth of the squared norm lies in each of the coordinates {named}: a few huge "
             "values may rule the direction; compare method='trimmed_difference'."
         )
-    norms = np.linalg.norm(np.vstack([positive, negative]), axis=1)
+    states = np.vstack([positive, negative])
+    length = float(np.linalg.norm(states, axis=1).mean())
+    spread = float(np.linalg.norm(states - states.mean(axis=0)) / np.sqrt(len(states)))
+    if length > RULED * spread:
+        warnings.append(
+            f"At {site} the states' mean norm, {length:.4g}, is {length / spread:.0f} times their spread about "
+            "their mean: huge, nearly constant coordinates rule it; coefficients in units of the spread say more."
+        )
     return SteeringVector(
         vector=found.vector,
         model=decoder.facts.name,
@@ -89,7 +99,8 @@ def _vector(
         blocks=decoder.facts.blocks,
         method=method,
         token=contrast.token,
-        residual_norm=float(norms.mean()),
+        residual_norm=length,
+        spread=spread,
         provenance={
             "positive": len(positive),
             "negative": len(negative),

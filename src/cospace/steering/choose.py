@@ -11,7 +11,7 @@ from cospace.models.base import resolve_sites
 from cospace.steering.build import build
 from cospace.steering.direction import Method
 from cospace.steering.items import TEMPLATE, ChoiceItem, Contrast, split_items
-from cospace.steering.score import SteeringCurve, sweep
+from cospace.steering.score import Answers, SteeringCurve, sweep
 from cospace.steering.vector import SteeringVector
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ def build_chosen(
     sites: str | float | Iterable[str | float] = 0.5,
     method: Method = "mean_difference",
     share: float = 0.7,
-    coefficient: float = 0.2,
+    coefficient: float = 1.0,
     template: str = TEMPLATE,
+    answers: Answers = "letters",
 ) -> tuple[SteeringVector, tuple[SteeringCurve, ...]]:
     """Vector of a behaviour at the site that moves it most, without looking at the last questions.
 
@@ -52,9 +53,11 @@ def build_chosen(
     share
         Share of the questions in use.
     coefficient
-        Where sites are compared, relative to the mean norm of the states.
+        Where sites are compared, in units of the spread of the states.
     template
         How a question and its answer become one text.
+    answers
+        How sites are compared, see :func:`~cospace.steering.choice_scores`.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def build_chosen(
         return build(decoder, _contrast(used, template), sites=names, method=method)[0], ()
     made, others = split_items(used, 1.0 - CHOOSING)
     vectors = build(decoder, _contrast(made, template), sites=names, method=method)
-    best, curves = sweep(decoder, vectors, others, coefficient, template=template)
+    best, curves = sweep(decoder, vectors, others, coefficient, template=template, answers=answers)
     known = {
         **best.provenance,
         "items": sorted(item.id for item in used),

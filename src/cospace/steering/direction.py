@@ -21,7 +21,9 @@ METHODS: tuple[Method, ...] = ("mean_difference", "trimmed_difference", "pca", "
 TRIM = 0.1
 """Share of the values that a trimmed mean leaves out at each end."""
 DOMINANT = 0.1
-"""Share of the squared norm above which a coordinate is named."""
+"""Share of the squared norm above which a coordinate is named, if it is huge beside the others."""
+HUGE = 10.0
+"""Size of such a coordinate beside the median one."""
 _NONE = 1e-9
 
 
@@ -35,7 +37,8 @@ class Direction(NamedTuple):
     separation: float
     """Share of pairs, one text of each kind, that it puts in the right order: in-sample."""
     dominant: tuple[int, ...]
-    """Coordinates with more than a tenth of its squared norm."""
+    """Coordinates with more than a tenth of its squared norm that are also more than ten times as
+    large as the median one."""
 
 
 def find_direction(
@@ -100,11 +103,12 @@ def find_direction(
         vector = vector * (np.sign(along) * size / np.linalg.norm(vector))
     length = float(np.linalg.norm(vector))
     share = vector**2 / length**2
+    huge = np.abs(vector) > HUGE * np.median(np.abs(vector))
     return Direction(
         np.asarray(vector),
         float(vector @ mean / (length * size)),
         _separation(positive @ vector, negative @ vector),
-        tuple(int(i) for i in np.flatnonzero(share > DOMINANT)),
+        tuple(int(i) for i in np.flatnonzero((share > DOMINANT) & huge)),
     )
 
 

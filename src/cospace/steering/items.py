@@ -72,6 +72,21 @@ class ChoiceItem:
         texts = sorted((self.question, self.swapped().question))
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
+    @property
+    def stem(self) -> str:
+        """The question without its options, and without the line that announces them."""
+        found = _OPTIONS.match(self.question)
+        assert found is not None  # noqa: S101  looked at when the item was made
+        return re.sub(r"\s*(Choices|Options)?:?\s*$", "", found["stem"])
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The text of the option that shows the behaviour, and that of the other."""
+        found = _OPTIONS.match(self.question)
+        assert found is not None  # noqa: S101  looked at when the item was made
+        a, b = found["a"].strip(), found["b"].strip()
+        return (a, b) if self.matching == "(A)" else (b, a)
+
     def swapped(self) -> ChoiceItem:
         """The same question with the two options in the other order."""
         found = _OPTIONS.match(self.question)

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from scipy.stats import rankdata
 
-from cospace.errors import InputError
+from cospace.errors import InputError, UnknownNameError
 from cospace.models.batching import Tokens
 from cospace.result import Result
 from cospace.steering.build import first_difference
 from cospace.steering.items import TEMPLATE, ChoiceItem, check_template
-from cospace.steering.vector import SteeringVector
+from cospace.steering.vector import SteeringVector, Unit
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
 
 __all__ = [
+    "Answers",
     "ChoiceScores",
     "CurvePoint",
     "SteeringCurve",
@@ -29,6 +30,8 @@ __all__ = [
     "steering_curve",
     "sweep",
 ]
+
+Answers = Literal["letters", "texts"]
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,12 @@ class ChoiceScores(Result):
     """The same of every item, options in the order of the file."""
     swapped: tuple[float, ...]
     """The same of every item, options in the other order."""
-    first_letter: float
-    """Mean of ``P(A) / (P(A) + P(B))`` over both orders: 0.5 without a liking for a letter."""
-    mass: float
-    """Mean of ``P(A) + P(B)`` at that token: near 0 the model would answer something else."""
+    first_letter: float | None
+    """Mean of ``P(A) / (P(A) + P(B))`` over both orders: 0.5 without a liking for a letter. None
+    where texts are compared."""
+    mass: float | None
+    """Mean of ``P(A) + P(B)`` at that token: near 0 the model would answer something else. None
+    where texts are compared."""
     n: int
     """Number of items."""
 
@@ -68,7 +73,11 @@ class ChoiceScores(Result):
 
 
 def choice_scores(
-    decoder: Decoder, items: Sequence[ChoiceItem], *, template: str = TEMPLATE
+    decoder: Decoder,
+    items: Sequence[ChoiceItem],
+    *,
+    template: str = TEMPLATE,
+    answers: Answers = "letters",
 ) -> ChoiceScores:
     """How likely the answer that shows the behaviour is, against the other.
 
@@ -76,6 +85,11 @@ def choice_scores(
     letter, whatever the tokenizer makes of the brackets around it. What comes before it is read,
     and the probabilities of the two letters behind it are compared. Then the options are swapped,
     and both orders averaged, so that a liking for a letter cancels.
+
+    A model that is too small to answer by letters still finds one text likelier than another: with
+    ``answers="texts"`` the question is put without its options, each option's text is the answer,
+    and P is the geometric mean of the probabilities of its tokens, from the first that differs.
+    There is no order to swap then.
 
     Parameters
     ----------
@@ -85,15 +99,21 @@ def choice_scores(
         The questions.
     template
         How a question and its answer become one text.
+    answers
+        ``letters`` or ``texts``.
 
     Raises
     ------
     InputError
-        Without an item, or for a template that cannot be filled.
+        Without an item, for other ``answers``, or for a template that cannot be filled.
     """
     check_template(template)
     if not items:
         raise InputError("No item was given to score; at least one is needed.")
+    if answers not in get_args(Answers):
+        raise UnknownNameError.among(str(answers), get_args(Answers), "way to compare answers")
+    if answers == "texts":
+        return _by_texts(decoder, items, template)
     both = [each for item in items for each in (item, item.swapped())]
     texts = decoder.encode(
         [
@@ -123,6 +143,24 @@ def choice_scores(
     )
 
 
+def _by_texts(decoder: Decoder, items: Sequence[ChoiceItem], template: str) -> ChoiceScores:
+    texts = decoder.encode(
+        [
+            template.format(question=item.stem, answer=answer)
+            for item in items
+            for answer in item.texts
+        ]
+    )
+    logs = decoder.log_likelihoods(texts)
+    shares = []
+    for i in range(len(items)):
+        place = max(first_difference(texts[2 * i], texts[2 * i + 1], f"item {i}"), 1)
+        match, other = (each[place - 1 :].mean() for each in logs[2 * i : 2 * i + 2])
+        shares.append(float(1.0 / (1.0 + np.exp(other - match))))
+    found = tuple(shares)
+    return ChoiceScores(float(np.mean(found)), found, found, None, None, len(items))
+
+
 def perplexity(decoder: Decoder, texts: Sequence[str]) -> float:
     """``exp(-mean log p(token | those before it))`` over all tokens but the first of every text.
 
@@ -145,8 +183,8 @@ class CurvePoint:
     """The coefficient."""
     score: float
     """Two-choice score, see :class:`ChoiceScores`."""
-    mass: float
-    """Probability of the two letters together."""
+    mass: float | None
+    """Probability of the two letters together, None where texts are compared."""
     perplexity: float | None
     """Perplexity of neutral texts, where there are any."""
 
@@ -163,8 +201,11 @@ class SteeringCurve(Result):
     """Where the vector was added."""
     method: str
     """How it was made."""
-    relative: bool
-    """Whether coefficients are in units of the mean norm of the states."""
+    unit: str
+    """What a coefficient of 1 adds: the ``vector``, or as much as the states' mean norm
+    (``residual``) or ``spread``."""
+    answers: str
+    """Whether answers are compared by their ``letters`` or their ``texts``."""
     points: tuple[CurvePoint, ...]
     """One a coefficient, in ascending order."""
     n: int
@@ -223,10 +264,11 @@ def steering_curve(
     items: Sequence[ChoiceItem],
     coefficients: Sequence[float],
     *,
-    relative: bool = True,
+    unit: Unit = "spread",
     neutral: Sequence[str] = (),
     positions: Any = "all",
     template: str = TEMPLATE,
+    answers: Answers = "letters",
 ) -> SteeringCurve:
     """Score a vector at each coefficient; 0 is the model as it is.
 
@@ -240,14 +282,14 @@ def steering_curve(
         Questions that the vector was not made from.
     coefficients
         All different.
-    relative
-        Whether coefficients are in units of the mean norm of the states, by default yes.
+    unit
+        What a coefficient of 1 stands for, see :meth:`SteeringVector.applied`.
     neutral
         Texts whose perplexity shows the side effect.
     positions
         Which tokens the vector is added to, see :meth:`SteeringVector.applied`.
-    template
-        How a question and its answer become one text.
+    template, answers
+        See :func:`choice_scores`.
 
     Raises
     ------
@@ -263,20 +305,21 @@ def steering_curve(
     points = []
     for value in values:
         steered = (
-            vector.applied(decoder, value, relative=relative, positions=positions)
+            vector.applied(decoder, value, unit=unit, positions=positions)
             if value
             else nullcontext()
         )
         vector.check(decoder)
         with steered:
-            found = choice_scores(decoder, items, template=template)
+            found = choice_scores(decoder, items, template=template, answers=answers)
             side = perplexity(decoder, neutral) if neutral else None
         points.append(CurvePoint(value, found.score, found.mass, side))
     return SteeringCurve(
         model=decoder.facts.name,
         site=vector.site,
         method=vector.method,
-        relative=relative,
+        unit=unit,
+        answers=answers,
         points=tuple(points),
         n=len(items),
         seen=sum(item.id in made_from for item in items),
@@ -291,6 +334,7 @@ def sweep(
     *,
     positions: Any = "all",
     template: str = TEMPLATE,
+    answers: Answers = "letters",
 ) -> tuple[SteeringVector, tuple[SteeringCurve, ...]]:
     """Find the vector that moves the score most from ``-coefficient`` to ``coefficient``.
 
@@ -306,8 +350,8 @@ def sweep(
     items
         Questions to choose by.
     coefficient
-        Relative to the mean norm of the states, above 0.
-    positions, template
+        In units of the spread of the states, above 0.
+    positions, template, answers
         As in :func:`steering_curve`.
 
     Returns
@@ -333,6 +377,7 @@ def sweep(
             [-coefficient, coefficient],
             positions=positions,
             template=template,
+            answers=answers,
         )
         for vector in vectors
     )

@@ -12,8 +12,8 @@ from cospace.errors import InputError
 from cospace.maps import LinearMap
 from cospace.result import Result
 from cospace.steering.items import TEMPLATE, ChoiceItem
-from cospace.steering.score import SteeringCurve, steering_curve
-from cospace.steering.vector import Floats, SteeringVector
+from cospace.steering.score import Answers, SteeringCurve, steering_curve
+from cospace.steering.vector import Floats, SteeringVector, Unit
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
@@ -59,12 +59,17 @@ def matching_site(site: str, *, blocks: int, target_blocks: int) -> str:
 
 
 def transfer(
-    vector: SteeringVector, linear_map: LinearMap, *, native: SteeringVector
+    vector: SteeringVector,
+    linear_map: LinearMap,
+    *,
+    native: SteeringVector,
+    unit: Unit = "residual",
 ) -> SteeringVector:
     """Map a vector to the model and site of ``native``, at the same norm relative to the states.
 
     ``v' = (|v| / r) r' * directions(v) / |directions(v)|``, r and r' the mean norms of the states
-    of source and target: a map that was fitted elsewhere in the models says nothing of lengths.
+    of source and target, or their spreads: a map that was fitted elsewhere in the models says
+    nothing of lengths.
 
     Parameters
     ----------
@@ -74,6 +79,8 @@ def transfer(
         Any map from the source's coordinates to the target's.
     native
         A vector of the target at the site that it shall be added to.
+    unit
+        What r is: ``residual``, the mean norm of the states, or their ``spread``.
 
     Raises
     ------
@@ -89,7 +96,7 @@ def transfer(
             "it on more rows."
         )
     return replace(
-        _placed(direction, vector, native),
+        _placed(direction, native, vector.norm / vector.unit(unit) * native.unit(unit)),
         method=f"{vector.method} through {kind}",
         provenance={
             "items": sorted(
@@ -103,9 +110,8 @@ def transfer(
     )
 
 
-def _placed(direction: Floats, vector: SteeringVector, native: SteeringVector) -> SteeringVector:
-    size = vector.relative_norm * native.residual_norm / np.linalg.norm(direction)
-    return replace(native, vector=size * direction, warnings=())
+def _placed(direction: Floats, native: SteeringVector, norm: float) -> SteeringVector:
+    return replace(native, vector=norm / np.linalg.norm(direction) * direction, warnings=())
 
 
 def _check_widths(vector: SteeringVector, linear_map: LinearMap, native: SteeringVector) -> None:
@@ -226,6 +232,8 @@ def evaluate_transfer(
     neutral: Sequence[str] = (),
     positions: Any = "all",
     template: str = TEMPLATE,
+    answers: Answers = "letters",
+    unit: Unit = "spread",
     source: Decoder | None = None,
     draws: int = 1,
     seed: int = 0,
@@ -234,7 +242,7 @@ def evaluate_transfer(
 
     Controls are never left out: the same fit on shuffled rows, a map of random numbers, a random
     direction, and the target's own vector as the ceiling. All are added at the same norms,
-    coefficients times the mean norm of the target's states.
+    coefficients times the spread of the target's states, or their mean norm.
 
     Parameters
     ----------
@@ -251,8 +259,8 @@ def evaluate_transfer(
     items
         Questions that neither vector was made from.
     coefficients
-        Relative to the mean norm of the target's states.
-    neutral, positions, template
+        In units of the target's states.
+    neutral, positions, template, answers, unit
         As in :func:`~cospace.steering.steering_curve`.
     source
         The source's model, for the tokens that are nearest to the vector there.
@@ -272,6 +280,10 @@ def evaluate_transfer(
             f"The map was fitted on rows shuffled with {linear_map.shuffle} and its control with "
             f"{shuffled.shuffle}: None and a seed are expected, fit_map(..., shuffle=0) makes the control."
         )
+    if unit == "vector":
+        raise InputError(
+            "unit='vector' would add every condition at a length of its own: 'spread' or 'residual' is expected."
+        )
     if draws < 1:
         raise InputError(f"{draws} random controls were asked for; at least one is needed.")
     native.check(decoder)
@@ -286,10 +298,10 @@ def evaluate_transfer(
         end = "" if draws == 1 else f".{draw}"
         random = rng.normal(size=(vector.width, native.width))
         vectors[f"random_map{end}"] = replace(
-            _placed(vector.vector @ random, vector, native), method="random map"
+            _placed(vector.vector @ random, native, native.norm), method="random map"
         )
         vectors[f"random_direction{end}"] = replace(
-            _placed(rng.normal(size=native.width), vector, native), method="random direction"
+            _placed(rng.normal(size=native.width), native, native.norm), method="random direction"
         )
     unseen = linear_map.held_out
     return Transfer(
@@ -314,6 +326,8 @@ def evaluate_transfer(
                     neutral=neutral,
                     positions=positions,
                     template=template,
+                    answers=answers,
+                    unit=unit,
                 ),
             )
             for name, each in vectors.items()

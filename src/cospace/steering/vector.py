@@ -8,20 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from cospace._tensorfile import read_tensors, write_tensors
-from cospace.errors import InputError
+from cospace.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
 
-__all__ = ["Floats", "SteeringVector"]
+__all__ = ["Floats", "SteeringVector", "Unit"]
 
 Floats = npt.NDArray[np.float64]
+
+Unit = Literal["vector", "residual", "spread"]
 
 ADD = "add"
 _FACTS = (
@@ -33,6 +35,7 @@ _FACTS = (
     "method",
     "token",
     "residual_norm",
+    "spread",
     "warnings",
 )
 
@@ -66,7 +69,10 @@ class SteeringVector:
     token: str
     """The token whose states it was made from: ``letter``, ``last`` or ``mean``."""
     residual_norm: float
-    """Mean norm of the states that it was made from: what coefficients are relative to."""
+    """Mean norm of the states that it was made from."""
+    spread: float
+    """Root mean squared distance of these states from their mean. Where a few huge, nearly constant
+    coordinates rule the norm, this is the scale on which states differ."""
     operation: str = ADD
     """What is done with it: ``add``."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -89,15 +95,17 @@ class SteeringVector:
                 f"The operation of this steering vector is {self.operation!r}; only {ADD!r} is known here, and adding "
                 "a vector made for another operation steers wrongly."
             )
-        if not (math.isfinite(self.residual_norm) and self.residual_norm > 0.0):
-            raise InputError(
-                f"The residual norm of a steering vector is {self.residual_norm}; a number above 0 is expected."
-            )
+        for name, size in (("residual norm", self.residual_norm), ("spread", self.spread)):
+            if not (math.isfinite(size) and size > 0.0):
+                raise InputError(
+                    f"The {name} of a steering vector is {size}; a number above 0 is expected."
+                )
 
     def __repr__(self) -> str:
         return (
             f"SteeringVector({self.model!r}, {self.site}, {self.method}, width {self.width}, "
-            f"norm {self.norm:.4g} = {self.relative_norm:.3g} of the residual norm)"
+            f"norm {self.norm:.4g} = {self.norm / self.residual_norm:.3g} of the residual norm = "
+            f"{self.norm / self.spread:.3g} of the spread)"
         )
 
     @property
@@ -110,10 +118,18 @@ class SteeringVector:
         """Euclidean norm."""
         return float(np.linalg.norm(self.vector))
 
-    @property
-    def relative_norm(self) -> float:
-        """Norm over the mean norm of the states that it was made from."""
-        return self.norm / self.residual_norm
+    def unit(self, name: Unit) -> float:
+        """Length that a coefficient of 1 stands for.
+
+        Raises
+        ------
+        UnknownNameError
+            For a unit other than ``vector``, ``residual`` or ``spread``.
+        """
+        sizes = {"vector": self.norm, "residual": self.residual_norm, "spread": self.spread}
+        if name not in sizes:
+            raise UnknownNameError.among(str(name), sizes, "unit of a coefficient")
+        return sizes[name]
 
     @property
     def depth(self) -> float:
@@ -129,9 +145,9 @@ class SteeringVector:
 
         Examples
         --------
-        >>> v = SteeringVector(np.array([3.0, 4.0]), "toy", "0", "block.1", 4, "pca", "last", 10.0)
-        >>> v.norm, v.relative_norm, v.depth, v.scaled(10.0).vector.tolist()
-        (5.0, 0.5, 0.5, [6.0, 8.0])
+        >>> v = SteeringVector(np.array([3.0, 4.0]), "toy", "0", "block.1", 4, "pca", "last", 9.0, 2.0)
+        >>> v.norm, v.unit("spread"), v.depth, v.scaled(10.0).vector.tolist()
+        (5.0, 2.0, 0.5, [6.0, 8.0])
         """
         return replace(self, vector=self.vector * (norm / self.norm))
 
@@ -162,20 +178,22 @@ class SteeringVector:
         decoder: Decoder,
         coefficient: float = 1.0,
         *,
-        relative: bool = False,
+        unit: Unit = "vector",
         positions: Any = "all",
     ) -> Iterator[None]:
         """Add the vector to the states of ``decoder`` inside the block; nothing is left afterwards.
 
-        ``h <- h + coefficient * vector``, once to each named token in each pass.
+        ``h <- h + coefficient * unit * vector / |vector|``, once to each named token in each pass.
 
         Parameters
         ----------
         decoder
             The model that the vector is for.
         coefficient
-            In units of the vector, or, where ``relative``, of the mean norm of the states: then
-            0.1 adds a tenth of that norm.
+            How much of it is added.
+        unit
+            What 1 stands for: the ``vector`` as it is, the mean norm of the states that it was
+            made from (``residual``), or their ``spread`` about their mean.
         positions
             ``"all"`` tokens, a number, a list of them, or a slice; numbers below 0 count from the
             end of the prompt; padding is never changed.
@@ -188,7 +206,7 @@ class SteeringVector:
         self.check(decoder)
         if not math.isfinite(coefficient):
             raise InputError(f"The coefficient is {coefficient}; a finite number is needed.")
-        size = coefficient * (self.residual_norm / self.norm if relative else 1.0)
+        size = coefficient * self.unit(unit) / self.norm
         with decoder.adding(self.site, size * self.vector, positions=positions):
             yield
 
