@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from cospace.errors import InputError, UndefinedMeasureError
+from cospace.models.batching import Tokens
 from cospace.steering import Contrast, build
-from cospace.steering.build import first_difference, read_states
+from cospace.steering.build import _kept, first_difference, read_states
 
 POSITIVE = ["one two (three)", "four (five)", "six seven eight", "nine"]
 NEGATIVE = ["two three", "five one two (three)", "eight", "four six nine"]
@@ -91,6 +92,22 @@ def test_a_norm_that_a_constant_coordinate_rules_is_named(toy):
     (vector,) = build(decoder, Contrast(POSITIVE, NEGATIVE), sites="block.1")
     assert vector.residual_norm > 100 * vector.spread
     assert "times their spread about their mean" in vector.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("special", "token", "kept"),
+    [
+        ([0, 0, 0], "mean", [0, 1, 1]),
+        ([1, 0, 0], "mean", [0, 1, 1]),
+        ([0, 0, 1], "mean", [0, 1, 0]),
+        ([0, 1], "mean", [1, 0]),
+        ([0, 0, 1], "last", [0, 1, 0]),
+    ],
+)
+def test_a_mean_leaves_the_attention_sink_out(special, token, kept):
+    """Fault: the first token, whose huge state rules the mean."""
+    text = Tokens(np.arange(len(special)), np.array(special, dtype=bool))
+    assert _kept(text, token, 0).tolist() == [bool(k) for k in kept]
 
 
 def test_texts_that_cannot_be_told_apart_are_refused(toy):

@@ -160,5 +160,7 @@ def _kept(text: Tokens, token: str, number: int) -> npt.NDArray[np.bool_]:
     if not len(own):
         raise InputError(f"Text {number} has no token of its own: leave it out.")
     if token == "mean":
-        return np.asarray(~text.special)
+        kept = ~text.special
+        kept[0] &= len(own) == 1  # a decoder's first token is its attention sink, often huge
+        return np.asarray(kept)
     return np.asarray(np.arange(len(text)) == own[-1])

@@ -110,8 +110,9 @@ class Contrast:
     negative: tuple[str, ...]
     """Texts that do not."""
     token: str = "last"
-    """``last``: the last token. ``mean``: the mean over tokens. ``letter``: the first token in
-    which the two texts of a pair differ. What the tokenizer adds is never read."""
+    """``last``: the last token. ``mean``: the mean over tokens, but for the first of all, the usual
+    attention sink. ``letter``: the first token in which the two texts of a pair differ. What the
+    tokenizer adds is never read."""
     paired: bool = True
     """Whether text i of both belongs together."""
     items: tuple[str, ...] = ()
