@@ -1,6 +1,7 @@
 """What linear probes of one space can do that another cannot: probes and extrinsic distances."""
 
 from cospace.probes.bound import BoundCheck, check_bound, extrinsic_bound
+from cospace.probes.carried import CarriedCondition, CarriedProbe, carry_probe
 from cospace.probes.classifier import Classifier
 from cospace.probes.divergence import Divergence, WorstRow
 from cospace.probes.fixed import FixedClassifier, fixed_classifier
@@ -12,6 +13,8 @@ from cospace.probes.worst import WorstCase, worst_case
 
 __all__ = [
     "BoundCheck",
+    "CarriedCondition",
+    "CarriedProbe",
     "Classifier",
     "Divergence",
     "FixedClassifier",
@@ -23,6 +26,7 @@ __all__ = [
     "TraceStep",
     "WorstCase",
     "WorstRow",
+    "carry_probe",
     "check_bound",
     "extrinsic_bound",
     "fit_probe",
