@@ -104,11 +104,14 @@ def _dimension(one: DimensionFigure) -> list[list[str]]:
 
 
 def _histogram(one: LocalFigure) -> list[str]:
-    top = max(one.histogram)
-    bars = "".join(_BARS[-(-8 * count // top)] for count in one.histogram)
+    """Bars of the tokens that share a neighbour; the others, all at 0, would dwarf them."""
+    counts = list(one.histogram)
+    counts[len(counts) // 2] -= len(one.apart_a)
+    top = max(*counts, 1)
+    bars = "".join(_BARS[-(-8 * count // top)] for count in counts)
     texts = ", ".join(repr(text) for text in one.apart_texts[:_SHOWN])
     more = ", ..." if len(one.apart_texts) > _SHOWN else ""
-    lines = [f"cosines of weights ({_roles(one)})   -1 |{bars}| 1"]
+    lines = [f"cosines of weights ({_roles(one)}), tokens not apart   -1 |{bars}| 1"]
     if texts:
         lines += wrapped(
             f"apart: {len(one.apart_texts):,} tokens, such as {texts}{more}", indent="  "
