@@ -14,7 +14,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -28,7 +28,6 @@ from benchmarks.peers.ask import ENVIRONMENTS, Peers
 from cospace import Space
 from cospace._threads import free_cores
 from cospace.comparison import Comparison, compare
-from cospace.comparison.plan import estimate, plan_measure
 from cospace.measures import CATALOGUE, find
 
 LOOPS = {"linear_cka": 50, "rsa_pearson": 200, "rsa_spearman": 200}
@@ -154,11 +153,15 @@ def correlations(name: str, total: np.ndarray, stack: np.ndarray, n: int) -> np.
     return total / size[:, None] / size[None, :]
 
 
-def ours(names: Sequence[str], spaces: Sequence[Space]) -> tuple[dict[str, Run], Comparison]:
+def ours(
+    names: Sequence[str], spaces: Sequence[Space]
+) -> tuple[dict[str, Run], Comparison, list[str]]:
     """Time of the public route from spaces to cells with their nulls and p, by measure.
 
     ``facts`` are those of the spaces, found once; a measure's cells are made until the next begins.
+    With the result, and what is said before work starts.
     """
+    said: list[str] = []
     told: dict[str, list[tuple[float, float]]] = {}
 
     def now() -> tuple[float, float]:
@@ -170,6 +173,7 @@ def ours(names: Sequence[str], spaces: Sequence[Space]) -> tuple[dict[str, Run],
         names,
         permutations=0,
         progress=lambda what, *_: told.setdefault(what, []).append(now()),
+        estimated=lambda needed: said.append(str(needed)),
     )
     end = now()
     titles = {find(name, CATALOGUE).title: name for name in names}
@@ -187,7 +191,7 @@ def ours(names: Sequence[str], spaces: Sequence[Space]) -> tuple[dict[str, Run],
             spent = [b[0] - a[0] for a, b in itertools.pairwise(cuts)]
             run.parts = dict(zip(("prepare", "tiles", "sums", "cells"), spent, strict=True))
         found[name], before = run, after
-    return found, result
+    return found, result, said
 
 
 def apart(name: str, result: Comparison, spaces: Sequence[Space], expected: np.ndarray) -> float:
@@ -238,7 +242,6 @@ class Found:
     bare: list[Run] = field(default_factory=list)
     difference: float = 0.0
     peers: dict = field(default_factory=dict)
-    needed: str = ""
 
     def row(self, pairs: int) -> str:
         """One line of the table."""
@@ -294,6 +297,7 @@ class Whole:
 
     measures: list[Found]
     facts: list[Run]
+    said: list[str] = field(default_factory=list)
     peak: float = 0.0
 
     def together(self) -> str:
@@ -305,13 +309,14 @@ class Whole:
         return f"| together | {mine:.1f} s | {theirs:.1f} s | {mine / theirs:.2f} | {cpu / spent:.2f} | | |"
 
 
-def measured(spaces: list[Space], rounds: int, peers: Peers | None) -> Whole:
-    """All of the figures; the longest measure is run in the first round only."""
+def measured(spaces: list[Space], rounds: int, peers: Peers | None) -> Iterator[Whole]:
+    """All of the figures after each round; the longest measure is run in the first alone."""
     whole = Whole([Found(name) for name in LOOPS], [])
     for at in range(rounds):
         now = [f for f in whole.measures if at == 0 or f.name != "rsa_spearman"]
         held = resident()
-        runs, result = ours([f.name for f in now], spaces)
+        runs, result, said = ours([f.name for f in now], spaces)
+        whole.said = whole.said or said
         # Before the bare stacks are made, which are larger.
         whole.peak = whole.peak or peak_beyond(held)
         whole.facts.append(runs["facts"])
@@ -322,16 +327,8 @@ def measured(spaces: list[Space], rounds: int, peers: Peers | None) -> Whole:
             if at == 0:
                 f.difference = apart(f.name, result, spaces, expected)
                 f.peers = loops(f.name, result, spaces, peers)
-                f.needed = needed(f.name, spaces)
             print(f.profile(), flush=True)
-    return whole
-
-
-def needed(name: str, spaces: list[Space]) -> str:
-    """What is said before it starts."""
-    options = {"pairs": "auto", "reduced": None, "draws": 0, "samples": 0}
-    plan = plan_measure(find(name, CATALOGUE), spaces, **options)
-    return str(estimate(plan, spaces, draws=0, samples=0))
+        yield whole
 
 
 def resident() -> int:
@@ -384,9 +381,10 @@ def page(whole: Whole, spaces: Sequence[Space], shape: str, peers: Peers | None)
         "",
         "Largest difference from the bare products: "
         + ", ".join(f"{f.name} {f.difference:.1e}" for f in found)
-        + f". Memory at the peak of the comparison, beyond the spaces: {whole.peak:.1f} GB. Said before it starts:",
+        + f". Memory at the peak of the comparison, beyond the spaces: {whole.peak:.1f} GB. "
+        "Said before it starts, each with the cells of those before it:",
         "",
-        *(f"- {f.needed}" for f in found),
+        *(f"- {line}" for line in whole.said),
         "",
         "## Where the time goes",
         "",
@@ -429,8 +427,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(none, file=sys.stderr)
         peers = None
     try:
-        whole = measured(spaces, asked.rounds, peers)
-        asked.into.write_text(page(whole, spaces, shape, peers), encoding="utf-8")
+        for whole in measured(spaces, asked.rounds, peers):
+            asked.into.write_text(page(whole, spaces, shape, peers), encoding="utf-8")
     finally:
         if peers is not None:
             for environment in peers.environments:
