@@ -111,6 +111,20 @@ def test_the_best_of_several_sites_is_taken(cli, folder, items):
     assert found[0]["operation"] == "add"
 
 
+def test_texts_may_build_and_questions_choose(cli, folder, items, tmp_path):
+    lines = [{"positive": f"w{i} w{i + 9} w1", "negative": f"w{i} w2"} for i in range(9)]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = ["steer", "build", folder, "--items", items, "--into", "v.safetensors"]
+    made = cli(*words, "--pairs", "p.jsonl", "--sites", "0.5,1", "--answers", "texts")
+    assert made.code == 0, made.err
+    assert ": mean_difference of 9 pairs" in made.out
+    assert SteeringVector.load(tmp_path / "v.safetensors").token == "mean"
+    assert (
+        "line 1 of items.json has no text 'positive'"
+        in cli(*words, "--pairs", "items.json").mistake
+    )
+
+
 def test_perplexity_of_neutral_texts_stands_beside(cli, folder, items):
     cli("steer", "build", folder, "--items", items, "--into", "v.safetensors")
     words = ["steer", "score", folder, "v.safetensors", "--items", items, "--neutral", 3]

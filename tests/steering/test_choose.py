@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from cospace.errors import InputError
-from cospace.steering import ChoiceItem, build_chosen, split_items, steering_curve, unseen_items
+from cospace.steering import (
+    ChoiceItem,
+    Contrast,
+    build_chosen,
+    split_items,
+    steering_curve,
+    unseen_items,
+)
 
 
 def item(i):
@@ -37,6 +44,20 @@ def test_questions_for_scoring_are_neither_built_nor_chosen_with(toy, sites):
         assert vector.provenance["positive"] == 2 * 18
     found = steering_curve(decoder, vector, unseen_items(vector, ITEMS), [-0.2, 0.0, 0.2])
     assert (found.n, found.seen) == (12, 0)
+    assert found.span > 0
+
+
+@pytest.mark.parametrize("sites", ["block.1", ["block.0", "block.1"]])
+def test_texts_may_build_and_questions_only_choose(toy, sites):
+    decoder = toy(width=16, seed=3, reads=True)
+    contrast = Contrast(["so red", "very red", "red"], ["so blue", "very blue", "blue"])
+    vector, curves = build_chosen(decoder, ITEMS, sites=sites, share=0.6, contrast=contrast)
+    assert vector.site == "block.1"
+    assert vector.provenance["positive"] == 3
+    several = isinstance(sites, list)
+    assert len(unseen_items(vector, ITEMS)) == (12 if several else 30)
+    assert [curve.n for curve in curves] == ([18, 18] if several else [])
+    found = steering_curve(decoder, vector, unseen_items(vector, ITEMS), [-0.2, 0.0, 0.2])
     assert found.span > 0
 
 

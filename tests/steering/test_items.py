@@ -7,7 +7,14 @@ import json
 import pytest
 
 from cospace.errors import InputError
-from cospace.steering import ChoiceItem, Contrast, packaged_behaviours, read_items, split_items
+from cospace.steering import (
+    ChoiceItem,
+    Contrast,
+    packaged_behaviours,
+    read_items,
+    read_pairs,
+    split_items,
+)
 
 
 def test_swapping_moves_the_texts_and_not_the_letters():
@@ -108,6 +115,19 @@ def test_questions_are_parted_by_what_they_are():
         split_items(items, 1.0)
     with pytest.raises(InputError, match=r"2 questions parted at 0\.1 leave 0 and 2"):
         split_items(items[:2], 0.1)
+
+
+def test_pairs_of_texts_are_read(tmp_path):
+    for name in packaged_behaviours():
+        found = read_pairs(name)
+        assert len(found.positive) >= 20
+        assert (found.token, found.paired) == ("mean", True)
+    lines = '{"positive": "a", "negative": "b"}\n{"id": "x", "positive": "c", "negative": "d"}\n'
+    found = read_pairs(written(tmp_path / "p.jsonl", lines), token="last")
+    assert (found.positive, found.negative, found.token) == (("a", "c"), ("b", "d"), "last")
+    for line, name in (("{", "positive"), ('{"positive": "a", "negative": " "}', "negative")):
+        with pytest.raises(InputError, match=f"line 3 of .* has no text '{name}'"):
+            read_pairs(written(tmp_path / "p.jsonl", lines + line))
 
 
 def test_a_contrast_of_items_puts_either_answer():

@@ -60,6 +60,15 @@ def build(
         str,
         typer.Option(metavar="NAME", help="mean_difference, trimmed_difference, pca, or probe."),
     ] = "mean_difference",
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Pairs of texts to build from instead: a packaged behaviour, or a JSONL file of positive "
+            "and negative. The questions then only choose the site.",
+            show_default=False,
+        ),
+    ] = None,
     share: Annotated[
         float,
         typer.Option(
@@ -73,10 +82,11 @@ def build(
     accept: Accept = None,
 ) -> None:
     """Make a steering vector from questions with two answers."""
-    from cospace.steering import build_chosen, read_items
+    from cospace.steering import build_chosen, read_items, read_pairs
 
-    path = check_writable(into, [items])
+    path = check_writable(into, [items, *([pairs] if pairs else [])])
     questions = read_items(items)
+    contrast = None if pairs is None else read_pairs(pairs)
     decoder = _decoder(model, dtype, device, accept)
     vector, curves = build_chosen(
         decoder,
@@ -85,6 +95,7 @@ def build(
         method=method,  # type: ignore[arg-type]  # told by the library
         share=share,
         answers=answers,  # type: ignore[arg-type]
+        contrast=contrast,
     )
     vector.save(path)
     for warning in vector.warnings:

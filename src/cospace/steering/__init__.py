@@ -8,6 +8,7 @@ from cospace.steering.items import (
     Contrast,
     packaged_behaviours,
     read_items,
+    read_pairs,
     split_items,
 )
 from cospace.steering.score import (
@@ -47,6 +48,7 @@ __all__ = [
     "packaged_behaviours",
     "perplexity",
     "read_items",
+    "read_pairs",
     "split_items",
     "steering_curve",
     "sweep",

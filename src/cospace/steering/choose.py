@@ -33,6 +33,7 @@ def build_chosen(
     coefficient: float = 1.0,
     template: str = TEMPLATE,
     answers: Answers = "letters",
+    contrast: Contrast | None = None,
 ) -> tuple[SteeringVector, tuple[SteeringCurve, ...]]:
     """Vector of a behaviour at the site that moves it most, without looking at the last questions.
 
@@ -58,6 +59,8 @@ def build_chosen(
         How a question and its answer become one text.
     answers
         How sites are compared, see :func:`~cospace.steering.choice_scores`.
+    contrast
+        What to build from instead of the questions, which then only choose the site.
 
     Returns
     -------
@@ -75,11 +78,14 @@ def build_chosen(
         sites, blocks=facts.blocks, final_norm=facts.final_norm, model=facts.name
     )
     names = [site.name for site in places]
+    if contrast is not None and len(names) == 1:
+        return build(decoder, contrast, sites=names, method=method)[0], ()
     used, _ = split_items(items, share)
     if len(names) == 1:
         return build(decoder, _contrast(used, template), sites=names, method=method)[0], ()
-    made, others = split_items(used, 1.0 - CHOOSING)
-    vectors = build(decoder, _contrast(made, template), sites=names, method=method)
+    made, others = split_items(used, 1.0 - CHOOSING) if contrast is None else ((), used)
+    source = contrast or _contrast(made, template)
+    vectors = build(decoder, source, sites=names, method=method)
     best, curves = sweep(decoder, vectors, others, coefficient, template=template, answers=answers)
     known = {
         **best.provenance,

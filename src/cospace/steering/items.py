@@ -20,6 +20,7 @@ __all__ = [
     "check_template",
     "packaged_behaviours",
     "read_items",
+    "read_pairs",
     "split_items",
 ]
 
@@ -239,18 +240,7 @@ def read_items(path: str | Path) -> tuple[ChoiceItem, ...]:
     InputError
         If it cannot be read or an item lacks something; the item is numbered.
     """
-    name = str(path)
-    if name in packaged_behaviours():
-        text = (files("cospace") / "data" / "behaviours" / f"{name}.json").read_text("utf-8")
-    else:
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InputError(
-                f"{path} is neither a file nor one of the packaged behaviours {', '.join(packaged_behaviours())}."
-            ) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read: {error}.") from None
+    text = _text(path, ".json")
     try:
         values = json.loads(text)
     except ValueError as error:
@@ -258,6 +248,54 @@ def read_items(path: str | Path) -> tuple[ChoiceItem, ...]:
     if not isinstance(values, list) or not values:
         raise InputError(f"{path} holds no list of items: [{{'question': ..., ...}}, ...].")
     return tuple(_item(value, f"item {i} of {path}") for i, value in enumerate(values))
+
+
+def read_pairs(path: str | Path, *, token: str = "mean") -> Contrast:
+    """Read the pairs of a packaged behaviour by name, or a JSONL file of pairs.
+
+    Every line is an object with ``positive``, a text that shows the behaviour, and ``negative``,
+    one that does not.
+
+    Parameters
+    ----------
+    path
+        A name or a file.
+    token
+        The token whose states tell the texts apart, see :class:`Contrast`.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or a line lacks something; the line is numbered.
+    """
+    sides: tuple[list[str], list[str]] = ([], [])
+    for number, line in enumerate(_text(path, ".pairs.jsonl").splitlines(), start=1):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            value = None
+        for side, name in zip(sides, ("positive", "negative"), strict=True):
+            text = value.get(name) if isinstance(value, dict) else None
+            if not isinstance(text, str) or not text.strip():
+                raise InputError(
+                    f"line {number} of {path} has no text {name!r}: an object with positive and negative is expected."
+                )
+            side.append(text)
+    return Contrast(tuple(sides[0]), tuple(sides[1]), token)
+
+
+def _text(path: str | Path, suffix: str) -> str:
+    """Content of a file, or of what comes with the library under a name."""
+    if str(path) in packaged_behaviours():
+        return (files("cospace") / "data" / "behaviours" / f"{path}{suffix}").read_text("utf-8")
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(
+            f"{path} is neither a file nor one of the packaged behaviours {', '.join(packaged_behaviours())}."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}.") from None
 
 
 def _item(value: Any, where: str) -> ChoiceItem:
