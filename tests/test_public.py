@@ -53,6 +53,13 @@ PROMISED = (
     "measures.predictive_r2",
     "measures.rsa",
     "measures.mutual_knn",
+    "fit_map",
+    "LinearMap.points",
+    "LinearMap.directions",
+    "LinearMap.probe",
+    "LinearMap.save",
+    "LinearMap.load",
+    "steering.SteeringVector",
 )
 
 
