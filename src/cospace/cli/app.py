@@ -113,11 +113,8 @@ steering = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for name, command, summary in (
-    ("build", steer.build, "Make a steering vector from questions with two answers."),
-    ("score", steer.score, "Score a vector on questions that it was not made from."),
-):
-    steering.command(name=name, cls=_Command, short_help=summary)(command)
+steering.command(cls=_Command, short_help="Make a steering vector from questions.")(steer.build)
+steering.command(cls=_Command, short_help="Score a vector on other questions.")(steer.score)
 app.add_typer(steering)
 
 
