@@ -21,6 +21,14 @@ from cospace.tokens.result import (
     TokenSide,
 )
 from cospace.tokens.similarity import Correlation, Cosines, pearson, spearman
+from cospace.tokens.undertrained import (
+    Recovery,
+    ReferenceList,
+    Undertrained,
+    find_undertrained,
+    read_reference,
+    recovery,
+)
 from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
 
 __all__ = [
@@ -32,22 +40,28 @@ __all__ = [
     "LocalFigure",
     "Matched",
     "NormalForm",
+    "Recovery",
+    "ReferenceList",
     "SharedTokens",
     "TokenComparison",
     "TokenMatrix",
     "TokenOptions",
     "TokenSide",
+    "Undertrained",
     "Vocabulary",
     "WeightCosines",
     "compare",
     "dimension_correlation",
+    "find_undertrained",
     "intrinsic_dimensions",
     "match",
     "neighbors_of",
     "normal_form",
     "pearson",
     "read_embeddings",
+    "read_reference",
     "read_vocabulary",
+    "recovery",
     "spearman",
     "weight_cosines",
 ]
