@@ -1,6 +1,8 @@
 """Geometry of token embeddings: what two models share of it, globally and near every token."""
 
 from cospace.models.embeddings import Embeddings, TokenMatrix, read_embeddings
+from cospace.tokens.coherence import Coherence, coherence_scores, measure_coherence
+from cospace.tokens.graph import WordGraph, read_conceptnet, read_wordnet
 from cospace.tokens.local import (
     WeightCosines,
     dimension_correlation,
@@ -32,6 +34,7 @@ from cospace.tokens.undertrained import (
 from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
 
 __all__ = [
+    "Coherence",
     "Correlation",
     "Cosines",
     "DimensionFigure",
@@ -50,17 +53,22 @@ __all__ = [
     "Undertrained",
     "Vocabulary",
     "WeightCosines",
+    "WordGraph",
+    "coherence_scores",
     "compare",
     "dimension_correlation",
     "find_undertrained",
     "intrinsic_dimensions",
     "match",
+    "measure_coherence",
     "neighbors_of",
     "normal_form",
     "pearson",
+    "read_conceptnet",
     "read_embeddings",
     "read_reference",
     "read_vocabulary",
+    "read_wordnet",
     "recovery",
     "spearman",
     "weight_cosines",
