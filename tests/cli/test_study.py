@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -128,20 +130,65 @@ def test_a_saved_study_becomes_a_report_again(cli, study, tmp_path):
         ({"tasks": ["task.jsonl", "task.jsonl"]}, "Two tasks are called"),
         ({"texts": "wordnet-exmples"}, "Did you mean"),
         ({"gap": 5}, "gap is 5"),
+        ({"gap": 1e-9}, "gap is 1e-09: input should be greater than or equal to 0.0001"),
+        ({"truncations": []}, "truncations is []: name at least one share, and each once"),
+        ({"truncations": [50, 50]}, "name at least one share, and each once"),
+        ({"truncated_encoders": 1}, "truncated_encoders is 1: 2 or more make pairs"),
+        ({"rows": 1000}, "rows is 1,000 and texts.jsonl has 130 texts: ask for fewer"),
+        ({"encoders": ["minilm", "mpnet", "m7"]}, "'m7' is not a model"),
+        ({"encoders": ["minilm", "mpnet", "."]}, "is no model: there is no config.json in it"),
+        ({"tasks": ["plain"]}, "groups of task plain cannot be parted into folds"),
     ],
 )
 def test_mistakes_are_told_in_one_line_before_a_model_is_read(cli, study, changes, words):
     assert words in cli("study", "affine-homotopy", study(**changes)).mistake
 
 
+def test_texts_too_few_for_the_width_are_refused(cli, study):
+    result = cli("study", "affine-homotopy", study(rows=50))
+    assert result.code == 2
+    words = "rows is 50 and the widest encoder has 16 coordinates: 96 texts or more"
+    assert words in result.err.splitlines()[-1]
+
+
+def test_rows_that_are_all_the_same_are_told_with_their_depth(cli, study):
+    result = cli("study", "affine-homotopy", study(pooling="first", depths=[0.0, 1.0]))
+    assert result.code == 2
+    last = result.err.splitlines()[-1]
+    assert "At depth 0 all rows of seed-0 pooled by 'first' are the same: leave that depth" in last
+
+
 @pytest.mark.parametrize(
-    ("rows", "words"),
+    ("where", "value"),
     [
-        (50, "rows is 50 and the widest encoder has 16 coordinates: 96 texts or more"),
-        (1000, "1000 texts were asked for"),
+        (("intrinsic", 0, "upper"), None),
+        (("intrinsic", 0, "upper"), "<b>"),
+        (("links", 0, "p"), "x"),
+        (("title",), None),
+        (("settings",), None),
+        (("encoders",), []),
     ],
 )
-def test_texts_too_few_for_the_width_are_refused(cli, study, rows, words):
-    result = cli("study", "affine-homotopy", study(rows=rows))
-    assert result.code == 2
-    assert words in result.err.splitlines()[-1]
+def test_a_changed_study_is_no_whole_study(saved, cli, tmp_path, where, value):
+    data = json.loads(saved.read_text())
+    *path, last = where
+    place = data
+    for key in path:
+        place = place[key]
+    place[last] = value
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(data))
+    told = cli("report", changed, "--out", "r.html").mistake
+    assert "is no whole affine-homotopy study" in told
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A study as a file."""
+    source = Path(__file__).parents[1] / "report" / "study_example.py"
+    spec = spec_from_file_location("study_example", source)
+    example = module_from_spec(spec)
+    spec.loader.exec_module(example)
+    path = tmp_path_factory.mktemp("saved") / "study.json"
+    example.study(3).save(path)
+    return path

@@ -53,8 +53,8 @@ def study(
                 upper = radius[b] * (0.2 + 0.4 * j / count + 0.05 * rng.random())
                 intrinsic.append(
                     Intrinsic(
-                        d, a, b, 0.995 * upper, upper, upper / radius[b], 0.4 * upper, 0.7 * upper,
-                        0.9 * upper, 1.4 * upper, 0.5 * upper, (f"t{j}", "t99", f"t{20 + j}"),
+                        d, a, b, 0.995 * upper, upper, 0.995 * upper / radius[b], upper / radius[b],
+                        0.4 * upper, 0.7 * upper, 0.9 * upper, 1.4 * upper, 0.5 * upper, (f"t{j}", "t99", f"t{20 + j}"),
                         {m: 0.1 * rng.random() for m in MEASURES[1:]},
                     )
                 )  # fmt: skip

@@ -179,7 +179,7 @@ def test_the_paper_s_numbers_are_theirs(twelve: AffineHomotopyStudy) -> None:
 
 def pair(source: str, target: str, lower: float, upper: float, depth: float = 0.0) -> Intrinsic:
     return Intrinsic(
-        depth, source, target, 10 * lower, 10 * upper, upper, 0, 0, 0, None, None, (), {}
+        depth, source, target, 10 * lower, 10 * upper, lower, upper, 0, 0, 0, None, None, (), {}
     )
 
 
@@ -209,7 +209,10 @@ def test_a_direction_that_costs_nothing_has_no_ratio() -> None:
 
 
 def test_symmetric_distances_are_told_so(twelve: AffineHomotopyStudy) -> None:
-    alike = [replace(x, normalised=0.3, upper=3.0, lower=2.99) for x in twelve.intrinsic]
+    alike = [
+        replace(x, normalised=0.3, normalised_lower=0.299, upper=3.0, lower=2.99)
+        for x in twelve.intrinsic
+    ]
     found = told(replace(twelve, intrinsic=tuple(alike)), "Affine distances do not tell")
     assert found["tone"] == "chance"
     assert "in none of 198 pairs over all depths" in found["text"]

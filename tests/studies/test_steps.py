@@ -44,6 +44,16 @@ def test_a_damaged_file_is_made_anew(tmp_path, text):
     assert work.times == 2
 
 
+def test_a_changed_result_is_made_anew(tmp_path):
+    work = Counted()
+    steps = Steps(tmp_path)
+    first = steps.once("pair", {"a": "x"}, work)
+    path = next(tmp_path.glob("pair-*.json"))
+    path.write_text(path.read_text().replace("0.5", "0.7"), encoding="utf-8")
+    assert steps.once("pair", {"a": "x"}, work) == first
+    assert work.times == 2
+
+
 def test_an_interrupted_step_leaves_nothing(tmp_path):
     def stop():
         raise KeyboardInterrupt

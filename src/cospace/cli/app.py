@@ -102,10 +102,9 @@ studies = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command, summary in (
-    (affine_homotopy, "Affine maps between encoders, and what probes make of them."),
-):
-    studies.command(cls=_Command, short_help=summary)(command)
+studies.command(
+    cls=_Command, short_help="Affine maps between encoders, and what probes make of them."
+)(affine_homotopy)
 app.add_typer(studies)
 steering = typer.Typer(
     name="steer",

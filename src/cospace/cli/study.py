@@ -45,7 +45,6 @@ def affine_homotopy(
     from cospace.studies.settings import read_settings
 
     settings = read_settings(study, AffineHomotopySettings)
-    read = read_encoders(settings, base=study.parent, store=store)
     folder = into if into is not None else study.with_suffix("")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,6 +54,7 @@ def affine_homotopy(
         ) from None
     saved = check_writable(folder / "study.json", [study])
     page = check_writable(folder / "report.html", [study])
+    read = read_encoders(settings, base=study.parent, store=store)
     say(f"results and steps done go to {folder}: an interrupted study goes on from there")
     try:
         with progress_bar() as progress:

@@ -52,7 +52,7 @@ _TOLD = ("source", "target", "depth", "normalised", "upper", "held_out")
 
 def study_page(result: AffineHomotopyStudy) -> dict[str, Any]:
     """Reduce a study to a page; README.md of this package lists its keys."""
-    result = AffineHomotopyStudy.from_dict(result.to_dict())  # what is not finite becomes None
+    result = result.finite()
     sections = [
         *_layers(result),
         *_mappability(result),

@@ -125,7 +125,7 @@ def truncation_map(result: AffineHomotopyStudy) -> dict[str, Any]:
         "others": [],
         "caption": "Row: rank that the source’s copy keeps, in percent of full rank; column: that of the "
         f"target’s copy. Median over {amount} pairs of encoders of the affine distance, divided by the radius "
-        "of the whole target; dark blue is more alike. In a symmetric grid it does not matter which side loses "
+        "of the target’s copy; dark blue is more alike. In a symmetric grid it does not matter which side loses "
         "rank.",
     }
 

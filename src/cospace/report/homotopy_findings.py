@@ -68,7 +68,7 @@ def largest_ratio(
         if (pair.normalised, pair.source) < (back.normalised, back.source):
             continue
         whole += 1
-        if _certain(pair) <= back.normalised:
+        if pair.normalised_lower <= back.normalised:
             continue
         apart += 1
         if most is None or _ratio(pair, back) > _ratio(*most):
@@ -84,11 +84,6 @@ def ratio_text(larger: Intrinsic, smaller: Intrinsic) -> str:
 
 def _ratio(larger: Intrinsic, smaller: Intrinsic) -> float:
     return larger.normalised / smaller.normalised if smaller.normalised > 0 else math.inf
-
-
-def _certain(pair: Intrinsic) -> float:
-    """Certified lower bound, divided by the radius as ``normalised`` is."""
-    return pair.normalised * pair.lower / pair.upper if pair.upper > 0 else 0.0
 
 
 def _asymmetry(result: AffineHomotopyStudy) -> Finding | None:

@@ -55,7 +55,8 @@ class Steps:
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps({"of": made_of, "is": result}), encoding="utf-8")
+            whole = {"of": made_of, "is": result, "sum": _sum(result)}
+            draft.write_text(json.dumps(whole), encoding="utf-8")
             draft.replace(path)
         except OSError as error:
             with suppress(OSError):
@@ -74,4 +75,8 @@ def _read(path: Path, made_of: Mapping[str, Any]) -> dict[str, Any] | None:
     if not isinstance(kept, dict) or kept.get("of") != made_of:
         return None
     found = kept.get("is")
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) and kept.get("sum") == _sum(found) else None
+
+
+def _sum(result: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()

@@ -90,7 +90,17 @@ def intrinsic_pairs(
     return Pairs(tuple(records), errors, targets)
 
 
-_NUMBERS = ("lower", "upper", "normalised", "mean", "p95", "p99", "held_out", "held_out_mean")
+_NUMBERS = (
+    "lower",
+    "upper",
+    "normalised_lower",
+    "normalised",
+    "mean",
+    "p95",
+    "p99",
+    "held_out",
+    "held_out_mean",
+)
 
 
 def _pair(
@@ -113,6 +123,7 @@ def _pair(
         return {
             "lower": found.lower,
             "upper": found.upper,
+            "normalised_lower": found.normalised.lower,
             "normalised": found.normalised.upper,
             "mean": found.in_sample.mean,
             "p95": found.in_sample.p95,

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cospace.corpora import open_corpus, subset
 from cospace.corpus import Corpus
-from cospace.errors import InputError
+from cospace.errors import InputError, UnknownNameError
 from cospace.extraction import extract
 from cospace.models import hf
 from cospace.models.base import TokenPolicy
 from cospace.models.cache import cache_folder
+from cospace.models.packaged import catalogue
+from cospace.probes.penalty import inner_folds
 from cospace.probes.tasks import Task, load_task
 from cospace.space import Space
 from cospace.store import Store
@@ -23,6 +28,7 @@ from cospace.studies.settings import models_named
 
 __all__ = ["Read", "read_encoders"]
 
+_HUB = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?$")
 _ROWS_A_COORDINATE = 6
 """Of six rows a coordinate one is held out, and five are fitted."""
 
@@ -90,6 +96,7 @@ def read_encoders(
         raise InputError(
             f"The study names {len(references)} encoders; 3 or more are needed to relate pairs of them."
         )
+    _check(references)
     folder = store or cache_folder() / "activations"
     tasks = tuple(
         load_task(
@@ -102,6 +109,12 @@ def read_encoders(
     _once([task.name for task in tasks], "tasks")
     path = base / settings.texts
     whole = open_corpus(path if path.is_file() else settings.texts)
+    if settings.rows is not None and settings.rows > len(whole):
+        raise InputError(
+            f"rows is {settings.rows:,} and {settings.texts} has {len(whole):,} texts: ask for fewer."
+        )
+    for task in tasks:
+        _check_folds(task, settings.seed)
 
     def at(model: Any, corpus: Corpus, depths: tuple[float, ...]) -> Store:
         return extract(
@@ -132,7 +145,7 @@ def read_encoders(
             on_tasks[task.name].append(at(model, task.corpus, settings.extrinsic_depths))
     corpus = _some(whole, settings, max(widths.values()))
     views = [at(loaded(reference), corpus, settings.depths) for reference in references]
-    return Read(
+    read = Read(
         names=tuple(widths),
         references=dict(zip(widths, references, strict=True)),
         corpus=corpus,
@@ -141,6 +154,45 @@ def read_encoders(
         task_stores={name: functools.reduce(Store.beside, v) for name, v in on_tasks.items()},
         pooling=settings.pooling,
     )
+    _check_rows_differ(read, settings)
+    return read
+
+
+def _check(references: Sequence[str]) -> None:
+    """Refuse models that are not there, before those in front of them are read."""
+    names: list[str] = []
+    for reference in references:
+        path = Path(reference)
+        if path.is_dir():
+            if not (path / "config.json").is_file():
+                raise InputError(f"{reference} is no model: there is no config.json in it.")
+            names.append(path.resolve().name)
+        elif not path.is_file() and reference not in catalogue() and not _HUB.match(reference):
+            raise UnknownNameError.among(reference, catalogue(), "model")
+    _once(names, "encoders")
+
+
+def _check_folds(task: Task, seed: int) -> None:
+    """Refuse a task whose groups leave a fold without a class, before a model is read."""
+    train = task.corpus.take([task.corpus.ids.index(name) for name in task.split.train])
+    try:
+        inner_folds(train.labels or (), train.groups, rng=np.random.default_rng(seed))
+    except InputError:
+        raise InputError(
+            f"The groups of task {task.name} cannot be parted into folds that have every class in the rest of each: "
+            "give more groups, or leave the groups out."
+        ) from None
+
+
+def _check_rows_differ(read: Read, settings: AffineHomotopySettings) -> None:
+    for name in read.names:
+        for depth in settings.depths:
+            rows = read.space(name, depth).rows
+            if (rows == rows[:1]).all():
+                raise InputError(
+                    f"At depth {depth:g} all rows of {name} pooled by {settings.pooling!r} are the same: leave that "
+                    "depth out of depths and extrinsic_depths, or pool otherwise."
+                )
 
 
 def _some(whole: Corpus, settings: AffineHomotopySettings, width: int) -> Corpus:

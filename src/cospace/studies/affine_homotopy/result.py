@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -57,8 +57,10 @@ class Intrinsic:
     """Certified lower bound of the affine distance, in units of the target."""
     upper: float
     """Distance that the map attains."""
+    normalised_lower: float
+    """``lower`` divided by the target's radius: certified."""
     normalised: float
-    """``upper`` divided by the target's radius, in [0, 1]."""
+    """``upper`` divided by the target's radius, in [0, 1]: certified."""
     mean: float
     """Mean error over texts, of the same map."""
     p95: float
@@ -270,6 +272,18 @@ class AffineHomotopyStudy(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild a study from ``to_dict``."""
+        if not data["encoders"]:
+            raise TypeError("no encoders")
+        for key, kind in (("title", str), ("settings", Mapping), ("provenance", Mapping)):
+            _check(key, data[key], (kind,))
+        return cls._built(data, _checked)
+
+    def finite(self) -> AffineHomotopyStudy:
+        """The same study with None for every number that is not finite."""
+        return self._built(self.to_dict(), _row)
+
+    @classmethod
+    def _built(cls, data: Mapping[str, Any], row: Callable[[Any, Mapping[str, Any]], Any]) -> Self:
         tables = {
             "encoders": Encoder,
             "intrinsic": Intrinsic,
@@ -283,10 +297,38 @@ class AffineHomotopyStudy(Result):
         return cls(
             title=data["title"],
             settings=data["settings"],
-            warnings=tuple(data["warnings"]),
+            warnings=tuple(map(str, data["warnings"])),
             provenance=data["provenance"],
-            **{name: tuple(_row(kind, r) for r in data[name]) for name, kind in tables.items()},
+            **{
+                name: tuple(row(kind, each) for each in data[name]) for name, kind in tables.items()
+            },
         )
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+    "str | None": (str, type(None)),
+    "tuple[str, ...]": (list, tuple),
+    "Mapping[str, int]": (Mapping,),
+    "Mapping[str, float]": (Mapping,),
+}
+
+
+def _check(name: str, value: Any, kinds: tuple[type, ...]) -> None:
+    if not isinstance(value, kinds):
+        raise TypeError(f"{name} is {value!r}")
+
+
+def _checked(kind: Any, values: Mapping[str, Any]) -> Any:
+    """One record, each of its values of the kind that its field says."""
+    declared = {f.name: str(f.type) for f in fields(kind)}
+    for name, value in values.items():
+        if name in declared:
+            _check(name, value, _KINDS[declared[name]])
+    return _row(kind, values)
 
 
 def _row(kind: Any, values: Mapping[str, Any]) -> Any:

@@ -40,7 +40,7 @@ class AffineHomotopySettings(Settings):
     components: Annotated[int, Field(ge=2)] | None = None
     """Principal components on which tasks are probed and imitated; by default a tenth of the
     training rows, at most."""
-    gap: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
+    gap: Annotated[float, Field(ge=1e-4, lt=1.0)] = 0.01
     """Largest relative gap between the bounds of a distance."""
     directions: Annotated[int, Field(ge=0)] = 6
     """Random classifiers that the worst case is sought among, beside the task's probe."""
@@ -69,6 +69,20 @@ class AffineHomotopySettings(Settings):
         if not encoders:
             raise ValueError("name the encoders to compare")
         return encoders
+
+    @field_validator("truncations")
+    @classmethod
+    def _different(cls, shares: tuple[int, ...]) -> tuple[int, ...]:
+        if not shares or len(set(shares)) < len(shares):
+            raise ValueError("name at least one share, and each once")
+        return shares
+
+    @field_validator("truncated_encoders")
+    @classmethod
+    def _pairs(cls, count: int) -> int:
+        if count == 1:
+            raise ValueError("2 or more make pairs, and 0 leaves the grid out")
+        return count
 
     @field_validator("depths", "extrinsic_depths")
     @classmethod

@@ -6,6 +6,7 @@ import importlib.metadata
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from cospace.studies.affine_homotopy.relate import (
 from cospace.studies.affine_homotopy.result import (
     AffineHomotopyStudy,
     Encoder,
+    Intrinsic,
     Link,
     Mappability,
     RankLink,
@@ -244,13 +246,22 @@ def _mappability(
 ) -> list[Mappability]:
     found = []
     for depth, each in pairs.items():
-        table = np.zeros((len(names), len(names)))
-        for r in each.records:
-            table[names.index(r.source), names.index(r.target)] = r.normalised
+        table = _table(names, each, lambda r: r.normalised)
         found += mappability(table, names, kind="affine", depth=depth)
     for (task, depth), those in tasks.items():
         found += mappability(Errors(those.errors["fixed"]).largest(), names, kind=task, depth=depth)
     return found
+
+
+def _baseline(measure: str, record: Intrinsic) -> float:
+    return record.baselines[measure]
+
+
+def _table(names: Sequence[str], pairs: Pairs, read: Callable[[Intrinsic], float]) -> Floats:
+    table = np.zeros((len(names), len(names)))
+    for record in pairs.records:
+        table[names.index(record.source), names.index(record.target)] = read(record)
+    return table
 
 
 def _links(
@@ -262,13 +273,9 @@ def _links(
     names: Sequence[str],
 ) -> list[Link]:
     tables: dict[str, Floats] = {"affine": Errors(pairs.errors).largest()}
-    radii = np.array([pairs.targets[name].radius.upper for name in names])
-    tables["affine_normalised"] = tables["affine"] / radii
+    tables["affine_normalised"] = _table(names, pairs, lambda r: r.normalised)
     for measure in BASELINES:
-        table = np.zeros((len(names), len(names)))
-        for r in pairs.records:
-            table[names.index(r.source), names.index(r.target)] = r.baselines[measure]
-        tables[measure] = table
+        tables[measure] = _table(names, pairs, partial(_baseline, measure))
     links = []
     for kind, errors in imitations.errors.items():
         extrinsic = Errors(errors)
