@@ -14,8 +14,9 @@ QUICK = ("--sample", 200, "--dimension-tokens", 40, "--dimension-k", "20,30", "-
 
 
 @pytest.fixture
-def models(tmp_path):
+def models(tmp_path, monkeypatch):
     """Folders of three models; the second is the first rotated, the third another."""
+    monkeypatch.setenv("COSPACE_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(0)
     x = rng.normal(size=(400, 8))
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
@@ -61,6 +62,11 @@ def test_json_of_one_pair_and_of_many(cli, models, tmp_path):
     ]
     saved = sorted(path.name for path in (tmp_path / "all").iterdir())
     assert saved == ["one--three.json", "one--two.json", "two--three.json"]
+
+
+def test_neighbours_are_kept_in_the_cache_unless_told_otherwise(cli, models, tmp_path):
+    assert cli("tokens", "./one", "./two", "--dimension-tokens", 0, "--sample", 200).code == 0
+    assert len(list((tmp_path / "cache" / "neighbors").glob("*/*.npy"))) == 2
 
 
 def test_tokens_that_are_apart_are_shown(cli, models):
