@@ -105,7 +105,8 @@ def page(runs: dict[str, Run], n: int, d: int) -> str:
         "Made by a script; not edited by hand: `python -m benchmarks.affine`.",
         "",
         f"Target and source of {n:,} × {d} float64, one thread, seconds of processor time (the machine was shared). "
-        "`affine_distance` stops at a proven gap of 1 %; *overshoot*: by how much the largest row error of plain least "
+        "`affine_distance` stops at a gap of 1 %, proven for maps of the source's directions above 1e-10 of its first "
+        "(all of them here); *overshoot*: by how much the largest row error of plain least "
         f"squares exceeds the lower bound. Goals: at most {GOAL:g} times one `numpy.linalg.lstsq` of the same arrays, "
         f"and under {COPIES:g} copies of the data in memory, source and target themselves counted as one. The "
         "held-out fit is a second problem of four fifths of the rows; `held_out=None` leaves it out.",

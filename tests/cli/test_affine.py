@@ -47,6 +47,19 @@ def test_the_text_says_what_was_found(cli, arrays):
     assert "rank: source 4, target 4" in lines
 
 
+def test_a_constant_source_gives_the_radius_and_says_so(cli, tmp_path):
+    x = np.random.default_rng(0).normal(size=(60, 4))
+    np.save(tmp_path / "y.npy", x)
+    np.save(tmp_path / "const.npy", np.full((60, 3), 0.1))
+    found = cli("affine", "y.npy", "const.npy")
+    assert found.code == 0
+    assert "! All rows of const are the same: it tells nothing of the target" in found.out
+    assert ": 1.0000 to 1.0000" in found.out
+    refused = cli("affine", "const.npy", "y.npy")
+    assert refused.code == 2
+    assert "All 60 rows of const are the same: as a target it has no radius" in refused.err
+
+
 def test_options_reach_the_library(cli, arrays):
     arrays()
     words = "affine a.npy b.npy --group low_rank --rank 2 --gap 0.05 --held-out 0 --seed 3 --json"
@@ -131,7 +144,7 @@ def test_two_sites_of_a_store(cli, model_folders, texts, tmp_path):
         ("affine a.npy b.npy --texts my.jsonl", "--texts is for models, and this is array files"),
         ("affine a.npy short.npy", "a has 40 rows and short has 39."),
         ("affine a.npy wide.npy", "On the command line: --reduced K."),
-        ("affine a.npy still.npy", "All 40 rows of still are the same"),
+        ("affine still.npy a.npy", "All 40 rows of still are the same"),
         ("affine a.npy nan.npy", "nan has NaN or infinite entries"),
         ("affine a.npy b.npy --save gone/d.json", "there is no folder gone"),
         ("affine a.npy b.npy --align", "a has no ids"),

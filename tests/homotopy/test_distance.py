@@ -295,13 +295,11 @@ def test_a_source_of_low_rank_needs_fewer_rows():
     assert found.normalised.lower > 0.0
 
 
-@pytest.mark.parametrize("side", ["target", "source"])
-def test_constant_rows_are_refused(side):
-    given = {"target": rows(0), "source": rows(1), side: np.full((60, 4), 0.1)}
+def test_a_constant_target_is_refused():
     with pytest.raises(
-        UndefinedMeasureError, match=f"All 60 rows of {side} are the same: as a {side} it has no"
+        UndefinedMeasureError, match="All 60 rows of target are the same: as a target it has no"
     ):
-        affine_distance(**given)
+        affine_distance(target=np.full((60, 4), 0.1), source=rows(1))
 
 
 def test_rows_that_do_not_match_are_refused():

@@ -48,11 +48,13 @@ def affine_distance(
     ``min over maps of max_i ||target_i - map(source_i)||_2``, the maximum over rows (texts), the minimum
     over all affine maps, or those of a smaller group. Not symmetric. It is solved to an interval that
     is proven on both ends: the map that is returned attains ``upper``, and no map goes below
-    ``lower``.
+    ``lower``. Maps use every direction of the source above 1e-10 of its first (columns at norm 1, so
+    that their scale costs nothing); where some are dropped that are no rounding, both ends are those of
+    maps that do not use them, and a warning says so.
 
     Equivalent to: the second-order cone program ``min t such that ||target_i - map(source_i)|| <= t``.
-    In one dimension it is Chebyshev's best approximation; a source that tells nothing gives the radius
-    of the smallest ball around the target's rows.
+    In one dimension it is Chebyshev's best approximation; a source that tells nothing (all its rows are
+    the same) gives the radius of the smallest ball around the target's rows.
 
     Parameters
     ----------
@@ -93,7 +95,8 @@ def affine_distance(
     RowMismatchError
         For rows that are not the same texts.
     UndefinedMeasureError
-        When ``n <= rank(source) + 1`` (a map then meets every row), or all rows are the same.
+        When ``n <= rank(source) + 1`` (a map then meets every row), or all rows of the target are the
+        same.
 
     References
     ----------
@@ -175,10 +178,16 @@ def distance_between(
     basis = source.basis
     check_group(task, source, goal.width, basis)
     found = solve(task, target.rows, source, basis, progress=_named(progress, "all rows"))
-    closed = found.upper <= found.lower * (1.0 + task.gap) + found.rounding
+    closed = bool(found.upper <= found.lower * (1.0 + task.gap) + found.rounding)
     lower = min(found.lower, found.upper)
     # With all constants in the group no distance exceeds the radius.
     most = 1.0 if task.group in ("affine", "low_rank") else np.inf
+    normalised = Interval(
+        lower / target.radius.upper,
+        max(min(found.upper / target.radius.lower, most), lower / target.radius.upper),
+    )
+    if not basis.rank:  # maps of a single point are constants: by definition the radius
+        normalised = Interval(1.0, 1.0)
     reach = np.flatnonzero(found.errors >= lower)
     reach = reach[np.argsort(-found.errors[reach], kind="stable")]
     return AffineDistance(
@@ -187,10 +196,7 @@ def distance_between(
         group=task.group,
         lower=lower,
         upper=found.upper,
-        normalised=Interval(
-            lower / target.radius.upper,
-            max(min(found.upper / target.radius.lower, most), lower / target.radius.upper),
-        ),
+        normalised=normalised,
         radius=target.radius,
         closed=closed,
         in_sample=Errors.of(found.errors),
@@ -213,6 +219,7 @@ def distance_between(
             "held_out": held_out,
             "seed": rng,
             "limit": task.limit,
+            "dropped": basis.dropped,
             "matched_by": by,
             "steps": {"target": list(goal.steps), "source": list(given.steps)},
         },
@@ -279,9 +286,19 @@ def _notes(
     closed: bool,
 ) -> Iterator[str]:
     goal, given = target.space, source.space
-    n, rank = goal.n, source.basis.rank
+    n, rank, dropped = goal.n, source.basis.rank, source.basis.dropped
     if by == "position":
         yield "Rows are matched by position: the arrays have no ids, so nothing checks that row i is the same text."
+    if not rank:
+        yield (
+            f"All rows of {given.name} are the same: it tells nothing of the target, and the distance is the "
+            "target's radius."
+        )
+    if dropped and task.group in ("affine", "low_rank"):
+        yield (
+            f"{dropped} direction{'s' * (dropped > 1)} of {given.name} below {source.basis.rtol:g} of its first, "
+            "but above rounding, dropped: the interval is that of maps that do not use them."
+        )
     if not closed and task.group in ("affine", "translation"):
         yield (
             f"The gap was still open after {found.steps} steps: the interval is proven, but wider than "
@@ -304,7 +321,9 @@ def _notes(
             f"On rows that were not fitted the largest error is {tested.errors.maximum:.4g}, in-sample "
             f"{found.upper:.4g}: the map does not carry over to new texts as it fits these."
         )
-    repeated = max((space.duplicates(), space.name) for space in (goal, given))
+    repeated = max(
+        (space.duplicates(), space.name) for space in ((goal, given) if rank else (goal,))
+    )
     if repeated[0]:
         yield (
             f"{repeated[1]} has {repeated[0]} repeated rows of {n}: for a maximum they count once, but held-out "

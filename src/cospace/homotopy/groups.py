@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from cospace.homotopy.basis import Basis, Floats, blocks
+from cospace.homotopy.basis import Floats, blocks
 from cospace.homotopy.minmax import Progress
 from cospace.homotopy.multiplication import TINY, Multiplication
 
@@ -97,19 +97,19 @@ def orthogonal(target: Floats, source: Floats) -> Maps:
     return Maps(fit, nearest)
 
 
-def low_rank(target: Floats, basis: Basis, rank: int) -> Maps:
+def low_rank(target: Floats, q: Floats, rank: int) -> Maps:
     """Weighted reduced-rank regression: best affine map whose linear part has at most this rank.
 
     Parameters
     ----------
     target
         Centred, shape (n, d).
-    basis
-        Of the source.
+    q
+        Orthonormal basis of the centred source, shape (n, r); maps are of its coordinates, in which no
+        direction is blown up.
     rank
         Most rank of the linear part.
     """
-    q = basis.q[:, :-1]
 
     def fit(w: Floats) -> Fit:
         there, here = w @ target, w @ q
@@ -121,7 +121,7 @@ def low_rank(target: Floats, basis: Basis, rank: int) -> Maps:
         coefficients = scipy.linalg.solve_triangular(factor, kept, lower=True, trans="T")
         energy = float(w @ np.einsum("ij,ij->i", target, target)) - float(there @ there)
         return Fit(
-            basis.back @ coefficients,
+            coefficients,
             there - here @ coefficients,
             energy - float(s[:rank] @ s[:rank]),
         )

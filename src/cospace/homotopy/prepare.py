@@ -10,10 +10,10 @@ import numpy as np
 
 from cospace._arrays import Array, double, namespace, to_numpy
 from cospace.errors import UndefinedMeasureError
-from cospace.homotopy.basis import Basis, Floats
+from cospace.homotopy.basis import RTOL, Basis, Floats, Spread
 from cospace.homotopy.minmax import minimise_maximum
 from cospace.homotopy.result import Interval
-from cospace.linalg import RTOL, centred, mean_row, numerical_rank, singular_values
+from cospace.linalg import centred, mean_row
 from cospace.space import Space
 
 __all__ = ["Source", "Target", "as_space"]
@@ -56,10 +56,13 @@ class Target:
         UndefinedMeasureError
             When all rows are the same.
         """
-        _check_differs(space, "target")
-        # A Gram matrix would square the condition number; the triangle of a QR factor does not.
+        if _all_equal(space.rows):
+            raise UndefinedMeasureError(
+                f"All {space.n} rows of {space.name} are the same: as a target it has no radius and no "
+                "rank; rows that differ are expected."
+            )
         wide = np.asarray(to_numpy(centred(space.rows)))
-        rank = numerical_rank(singular_values(np.linalg.qr(wide, mode="r")), rtol)
+        rank = Spread.of(to_numpy(space.rows), np.asarray(np.linalg.qr(wide, mode="r")), rtol).rank
         ball = minimise_maximum(wide, Basis.constant(len(wide)), gap=min(gap, _RADIUS_GAP))
         mean = np.asarray(to_numpy(mean_row(double(space.rows))))
         return cls(space, wide, mean, Interval(ball.lower, ball.upper), rank)
@@ -78,9 +81,6 @@ class Source:
     made: Basis | None = None
     """The basis of all rows, where it is at hand."""
 
-    def __post_init__(self) -> None:
-        _check_differs(self.space, "source")
-
     @cached_property
     def basis(self) -> Basis:
         """Of all rows."""
@@ -89,14 +89,6 @@ class Source:
     def part(self, kept: Any) -> Basis:
         """Of some rows."""
         return Basis.of(to_numpy(self.space.rows)[kept], self.rtol, self.reduced)
-
-
-def _check_differs(space: Space, side: str) -> None:
-    if _all_equal(space.rows):
-        raise UndefinedMeasureError(
-            f"All {space.n} rows of {space.name} are the same: as a {side} it has no radius and no rank; "
-            "rows that differ are expected."
-        )
 
 
 def _all_equal(rows: Array) -> bool:

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from cospace._arrays import double, to_numpy
 from cospace.errors import InputError
-from cospace.homotopy.basis import Basis
+from cospace.homotopy.basis import RTOL, Basis
 from cospace.homotopy.distance import check_options, distance_between
 from cospace.homotopy.minmax import LIMIT, Progress
 from cospace.homotopy.prepare import Source, Target
@@ -120,7 +120,7 @@ def truncated(space: Space, share: float) -> Space:
         )
     wide = to_numpy(centred(space.rows))
     u, s, v = thin_svd(wide)
-    k = max(1, round(share * numerical_rank(s)))
+    k = max(1, round(share * numerical_rank(s, RTOL)))
     mean = to_numpy(mean_row(double(space.rows)))
     rows = (u[:, :k] * s[:k]) @ v[:, :k].T + mean
     return replace(space, rows=rows, steps=(*space.steps, f"rank={k}"))

@@ -77,7 +77,8 @@ class AffineDistance(Result):
     group: str
     """The maps allowed: affine, translation, orthogonal or low_rank."""
     lower: float
-    """No map of the group has a smaller largest row error, in units of the target: proven."""
+    """No map of the group has a smaller largest row error, in units of the target: proven, for maps of
+    the ``rank_source`` directions that are seen."""
     upper: float
     """Largest row error of the map that was found."""
     normalised: Interval
@@ -111,7 +112,8 @@ class AffineDistance(Result):
     rank_target: int
     """Numerical rank of the centred target."""
     tolerance: float
-    """Rank tolerance: directions of the source below it, relative to the first, are not seen."""
+    """Rank tolerance, of columns at norm 1: directions of the source below it, relative to the first, are
+    not seen. A warning tells of those that are no rounding; their number is in the settings."""
     gap: float
     """Relative gap that was asked for."""
     method: str
@@ -119,7 +121,8 @@ class AffineDistance(Result):
     steps: int
     """Weighted fits it took."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Rank of low-rank maps, leading components, share held out, seed, how rows matched."""
+    """Rank of low-rank maps, leading components, directions dropped, share held out, seed, how rows
+    matched."""
     warnings: tuple[str, ...] = ()
     """What a reader must know before believing a number."""
     provenance: Mapping[str, Any] = field(default_factory=dict)

@@ -43,7 +43,8 @@ class Homotopy:
     tolerance: float
     """Normalised distances up to this count as 0."""
     exact: bool | None
-    """Equal rank and 0 in both directions; None where an interval holds the tolerance."""
+    """Equal rank and 0 in both directions; None where an interval holds the tolerance, or where all is 0
+    and ranks differ, as by the rounding of rows that were stored in fewer digits."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,9 @@ class DistanceTable(Result):
         there, back = self.cell(source=a, target=b), self.cell(source=b, target=a)
         both = {relation(cell.normalised, tolerance) for cell in (there, back)}
         exact: bool | None = None
-        if "does not" in both or there.rank_target != back.rank_target:
+        if "does not" in both:
             exact = False
-        elif both == {"maps onto"}:
+        elif both == {"maps onto"} and there.rank_target == back.rank_target:
             exact = True
         return Homotopy(
             a=a,
@@ -232,7 +233,8 @@ def affine_distances(
     RowMismatchError
         For rows that are not the same texts.
     UndefinedMeasureError
-        When rows are too few for a source, or all rows of an encoder are the same.
+        When rows are too few for a source, or all rows of an encoder are the same: as a target it has
+        no radius.
 
     Examples
     --------

@@ -131,29 +131,32 @@ def solve(
         Called as (what, done, in all).
     """
     n = len(target)
+    eps = float(np.finfo(float).eps)
     if task.group == "translation":
         apart = target - _centred(source, basis, kept)
         moved = _minimise(apart, Basis.constant(n), task, progress)
         found = AffineMap(np.eye(target.shape[1]), basis.mean, moved.coefficients[-1] * n**-0.5)
         return Solution(found, moved.lower, moved.errors, moved.steps, moved.rounding)
     fit: MinMax | None = None
-    if n > basis.rank + 1:
+    # An orthogonal map uses the directions that were dropped as well.
+    if n > basis.rank + 1 and not (task.group == "orthogonal" and basis.dropped):
         fit = _minimise(target, basis, task, progress)
     if task.group == "affine" and fit is not None:
         matrix = basis.back @ fit.coefficients[:-1]
         image = fit.coefficients[-1] * n**-0.5
         found = AffineMap(matrix, basis.mean, image)
-        errors, longest = row_errors_of(target, source, kept, found)
+        errors, reach = row_errors_of(target, source, kept, found)
+        blur = basis.blur(matrix, reach, float(errors.max()))
         # In the coordinates of the source small directions are blown up, and so is their rounding.
-        size = longest * float(np.linalg.norm(matrix))
-        rounding = float(np.finfo(float).eps) * (len(matrix) + 2) * size
-        return Solution(found, fit.lower, errors, fit.steps, fit.rounding + rounding)
-    rows = _centred(source, basis, kept)
-    maps = (
-        orthogonal(target, rows)
-        if task.group == "orthogonal"
-        else low_rank(target, basis, task.rank or basis.rank)
-    )
+        rounding = eps * (len(matrix) + 2) * float(reach @ np.linalg.norm(matrix, axis=1))
+        lower = max(0.0, fit.lower - blur)
+        return Solution(found, lower, errors, fit.steps, fit.rounding + rounding + blur)
+    if task.group == "orthogonal":
+        rows = _centred(source, basis, kept)
+        maps = orthogonal(target, rows)
+    else:
+        rows = basis.q[:, :-1]
+        maps = low_rank(target, rows, task.rank or basis.rank)
     weights = np.full(n, 1.0 / n) if fit is None else fit.weights
     made = lawson(
         target,
@@ -165,27 +168,31 @@ def solve(
         progress=progress,
     )
     # Affine maps contain these, so that their bound holds as well.
-    return Solution(
-        AffineMap(made.matrix, basis.mean, made.image),
-        made.lower if fit is None else max(made.lower, fit.lower),
-        made.errors,
-        made.steps + (0 if fit is None else fit.steps),
-        made.rounding,
-    )
+    lower = made.lower if fit is None else max(made.lower, fit.lower)
+    steps = made.steps + (0 if fit is None else fit.steps)
+    if task.group == "orthogonal":
+        found = AffineMap(made.matrix, basis.mean, made.image)
+        return Solution(found, lower, made.errors, steps, made.rounding)
+    matrix = basis.back @ made.matrix
+    found = AffineMap(matrix, basis.mean, made.image)
+    errors, reach = row_errors_of(target, source, kept, found)
+    blur = basis.blur(matrix, reach, float(errors.max()))
+    rounding = eps * (len(matrix) + 2) * float(reach @ np.linalg.norm(matrix, axis=1))
+    return Solution(found, max(0.0, lower - blur), errors, steps, made.rounding + rounding + blur)
 
 
 def row_errors_of(
     target: Floats, source: Source, kept: Rows | None, found: AffineMap
-) -> tuple[Floats, float]:
-    """l2 error of every row under a map, in the coordinates of the source; and its longest row."""
+) -> tuple[Floats, Floats]:
+    """l2 error of every row under a map, in the source's coordinates; and how far each of these reaches."""
     rows = to_numpy(source.space.rows)
     kept = np.arange(len(rows)) if kept is None else kept
-    errors, longest = np.empty(len(target)), 0.0
+    errors, reach = np.empty(len(target)), np.zeros(rows.shape[1])
     for block in blocks(len(target)):
         here = rows[kept[block]].astype(np.float64) - found.center
-        longest = max(longest, float(np.linalg.norm(here, axis=1).max()))
+        reach = np.maximum(reach, np.abs(here).max(axis=0))
         errors[block] = np.linalg.norm(target[block] - found.image - here @ found.matrix, axis=1)
-    return errors, longest
+    return errors, reach
 
 
 def _minimise(target: Floats, basis: Basis, task: Task, progress: Progress | None) -> MinMax:
