@@ -10,10 +10,13 @@ from cospace.comparison import compare
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
 from cospace.measures.confound import (
     inside_groups,
+    partial_rsa,
     within_group_chance,
     within_group_knn,
     within_group_rsa,
 )
+from cospace.measures.nuisance import group_dissimilarity
+from cospace.report.verdicts import Readings
 from cospace.space import Space
 from cospace.stats import Permutations
 
@@ -63,8 +66,11 @@ def test_partial_rsa_stands_beside_the_others_with_its_claims():
     assert [m.name for m in result.measures] == ["rsa_spearman", "partial_rsa"]
     assert result.measures[1].title == "RSA beyond length, words and group"
     cell = only(result, "partial_rsa")
-    assert (cell.draws, cell.null_exact, cell.interval) == (199, True, "rows")
-    assert cell.null_mean == pytest.approx(0.0, abs=1e-3)
+    assert (cell.draws, cell.null_exact, cell.interval) == (199, False, "rows")
+    assert abs(cell.null_mean) < 4 * cell.null_sd
+    assert result.measures[1].summary.endswith(
+        "difference in length, words and group; rows are shuffled inside groups."
+    )
     assert result.settings["beyond"] == ["length", "words", "group"]
 
 
@@ -86,39 +92,78 @@ def test_its_value_is_the_partial_correlation_of_ranks():
     assert only(result, "partial_rsa").value == pytest.approx(expected, abs=1e-9)
 
 
-def by_length(rng, n=40):
-    """Rows whose correlations fall in a straight line with the difference in length, and noise."""
-    sizes = rng.integers(0, 31, size=n)
-    steps = np.where(sizes[:, None] > np.arange(30), 1.0, -1.0)
-    steps = np.hstack([steps, -steps])
-    written = {f"t{i}": "x" * (1 + size) for i, size in enumerate(sizes)}
-    rows = {name: steps + 3 * rng.standard_normal(steps.shape) for name in "xy"}
-    return [Space(table, ids=tuple(written), name=name) for name, table in rows.items()], written
+def only_grouped(rng, n=40, groups=4):
+    """Two spaces that share the distances between their groups, and nothing inside them."""
+    names = np.arange(n) % groups
+    centres = 3 * rng.standard_normal((groups, 6))
+    rows = {name: centres[names] + rng.standard_normal((n, 6)) for name in "xy"}
+    member = tuple(f"g{i}" for i in names)
+    return [Space(table, name=name, groups=member) for name, table in rows.items()]
 
 
-def test_what_only_the_length_makes_alike_is_at_chance_beyond_it():
-    plain, beyond = [], []
-    for repeat in range(100):
-        some, written = by_length(np.random.default_rng([31, repeat]))
-        result = compare(
-            some, ["rsa_spearman"], beyond=["length"], texts=written, permutations=19, rng=repeat
-        )
-        plain.append(only(result, "rsa_spearman").p)
-        beyond.append(only(result, "partial_rsa").p)
-    assert np.mean(np.asarray(plain) <= 0.05) > 0.8
-    assert np.sum(np.asarray(beyond) <= 0.05) <= most(0.05, 100)
+def test_what_only_the_groups_make_alike_keeps_the_level_beyond_them():
+    """Regression on "same group or not" leaves how far two groups are apart: shuffles must keep it."""
+    p, free = [], []
+    for repeat in range(80):
+        some = only_grouped(np.random.default_rng([31, repeat]))
+        result = compare(some, ["rsa_spearman"], beyond="group", permutations=19, rng=repeat)
+        cell = only(result, "partial_rsa")
+        assert not cell.null_exact
+        p.append(cell.p)
+        free.append(cell.value > 0.1)
+    assert np.mean(free) > 0.5  # a good part of the groups is left in the value
+    assert np.sum(np.asarray(p) <= 0.05) <= most(0.05, 80)
+    assert np.sum(np.asarray(p) <= 0.5) >= int(binom.ppf(0.001, 80, 0.4))  # nor is it idle
 
 
-def test_what_is_shared_beyond_the_length_is_found():
+def test_what_is_shared_inside_groups_is_found_beyond_them():
     found = []
     for repeat in range(20):
         rng = np.random.default_rng([32, repeat])
-        some, written = spaces(rng, length=2.0, shared=1.5)
-        result = compare(
-            some, ["rsa_spearman"], beyond=["length"], texts=written, permutations=19, rng=repeat
-        )
+        some, _ = spaces(rng, groups=np.arange(40) % 4, grouped=2.0, shared=2.0)
+        result = compare(some, ["rsa_spearman"], beyond=["group"], permutations=19, rng=repeat)
         found.append(only(result, "partial_rsa").p)
     assert np.mean(np.asarray(found) <= 0.05) > 0.9
+
+
+def test_shuffles_beyond_group_are_those_inside_it():
+    some = only_grouped(np.random.default_rng(3))
+    result = compare(some, ["rsa_spearman"], beyond=["group"], permutations=49, rng=5)
+    cell = only(result, "partial_rsa")
+    generator = np.random.default_rng(5)
+    Permutations.of(40, 49, rng=generator)
+    generator.multinomial(40, np.full(40, 1 / 40), size=200)
+    inside = Permutations.of(40, 49, rng=generator, groups=some[0].groups)
+    tables = {"group": group_dissimilarity(some[0].groups)}
+    x, y = (space.rows for space in some)
+    draws = [partial_rsa(x, y[order], tables) for order in inside.orders]
+    assert cell.null_mean == pytest.approx(np.mean(draws), abs=1e-6)
+    assert cell.null_sd == pytest.approx(np.std(draws), abs=1e-6)
+    assert cell.p == (1 + np.sum(np.asarray(draws) >= cell.value)) / 50
+
+
+@pytest.mark.parametrize("permutations", [0, 19])
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["length"], "the length of their texts"),
+        (["words", "length"], "the words and length of their texts"),
+        (["group", "words"], "the words of their texts"),
+    ],
+)
+def test_no_shuffle_keeps_length_or_words_so_there_is_no_p(names, told, permutations):
+    rng = np.random.default_rng(4)
+    some, written = spaces(rng, length=2.0, groups=np.arange(40) % 4)
+    result = compare(
+        some, "rsa_spearman", beyond=names, texts=written, permutations=permutations, correct="holm"
+    )
+    cell = only(result, "partial_rsa")
+    assert (cell.p, cell.p_search) == (None, None)
+    assert f"shuffled rows would not share {told}" in cell.note
+    assert (cell.null_mean is None) == (permutations == 0 and "group" in names)
+    assert {pair.measure for pair in result.pairs} == {"rsa_spearman"}
+    assert Readings(result)(cell).words == "not tested"
+    assert only(result, "rsa_spearman").p is not None
 
 
 # Inside groups ------------------------------------------------------------------------------------

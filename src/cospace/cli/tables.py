@@ -228,7 +228,7 @@ def _reading(best: Best) -> str:
     key = best.reading.key
     tested = cell.p is not None or cell.p_search is not None
     if key == "untested":
-        return "no null"
+        return "no null" if cell.null_mean is None else "not tested"
     if key == "chance":
         return "at chance" if tested else "within null"
     if not tested:

@@ -36,7 +36,7 @@ def cells_of(
         if row.value is not None and row.null is not None and note is None:
             p = shuffles.p(row.value, row.null.draws, measure.kind, single=plan.stacked)
             p_search = searched[i, j]
-        elif row.value is not None and row.exact is not None:
+        elif row.value is not None and row.exact is not None and measure.untested is None:
             p = row.exact.p(row.value)
         level = row.exact or row.null
         mean = None if level is None else level.mean
@@ -66,7 +66,7 @@ def cells_of(
             reduced=plan.reduced,
             held_out=measure.held_out,
             reason=row.reason,
-            note=None if row.value is None else row.note or note,
+            note=None if row.value is None else measure.untested or row.note or note,
         )
 
 

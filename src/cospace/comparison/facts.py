@@ -51,6 +51,7 @@ def facts_of(measure: Measure) -> MeasureFacts:
         invariant_to=tuple(sorted(measure.invariant_to)),
         summary=measure.summary,
         reference=measure.reference,
+        untested=measure.untested,
     )
 
 

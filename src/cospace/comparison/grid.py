@@ -108,7 +108,9 @@ def compare(
         Put the noise ceiling by split halves of the coordinates beside similarities that are 0 by
         chance.
     beyond
-        Add RSA beyond ``length``, ``words`` or ``group`` of the texts, or several of them at once.
+        Add RSA less what rises with differences in ``length``, ``words`` or ``group`` of the texts,
+        or in several of them at once. Beyond ``group`` its rows are shuffled inside the groups;
+        beyond ``length`` or ``words`` it has a level by chance and no p, for no shuffle keeps them.
     texts
         Id -> text, for ``beyond``.
     rng
@@ -304,7 +306,8 @@ def _scores(
     samples = stacked.bootstrap(weights, tick)
     invariants = stacked.invariants() if part.free else None
     exact = None if invariants is None else MomentTable.of(invariants)
-    note = (_STREAMED if exact is None else _EXACT) if plan.streamed else None
+    tested = exact is not None and plan.measure.untested is None
+    note = (_EXACT if tested else _STREAMED) if plan.streamed else None
     kind: Interval | None = None if samples is None else "groups" if by == "groups" else "rows"
     ends = None if samples is None else percentile_interval(samples)
 

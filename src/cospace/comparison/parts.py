@@ -44,6 +44,8 @@ class Part:
     @property
     def note(self) -> str | None:
         """Why there is no p."""
+        if self.plan.measure.untested is not None:
+            return self.plan.measure.untested
         if not (self.few and len(self.shuffles)):
             return None
         return (

@@ -69,6 +69,8 @@ class MeasureFacts:
     """One sentence."""
     reference: str
     """Where the definition is from."""
+    untested: str | None = None
+    """Why its cells have a level by chance and no p; None where shuffles give one."""
 
 
 @dataclass(frozen=True)

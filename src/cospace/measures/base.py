@@ -77,6 +77,8 @@ class Measure:
     """Overlap of a pair -> value, where it is so smooth that a jackknife over folds of rows covers."""
     groups: tuple[str, ...] | None = None
     """Group of every row, where rows may be shuffled inside groups only."""
+    untested: str | None = None
+    """Why shuffles give a level by chance and no p; None where they give a p."""
     chance: float | None = None
     """Mean over all shuffles, where it is known exactly."""
     decomposes: bool = False

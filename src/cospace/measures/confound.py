@@ -52,6 +52,10 @@ Comparator = Literal["pearson", "spearman"]
 
 INSIDE_GROUPS = ("within_group_rsa", "within_group_knn")
 """Names of the measures that ``inside_groups`` makes."""
+_UNTESTED = (
+    "shuffled rows would not share the {} of their texts, so that a p would test for that likeness too. For a "
+    "test, put texts that are alike in it into groups, and ask for likeness beyond group"
+)
 _COORDINATES = frozenset({"scaling", "permutation"})
 
 
@@ -63,8 +67,15 @@ def beyond(
 ) -> Measure:
     """Record of ``partial_rsa`` (Spearman, correlation) beyond some confounds of these very texts.
 
-    What rises with the ranks of a confound is taken off; where likeness depends on it in another
-    way (texts that are long or short in one direction of both spaces), a part remains.
+    What rises in a straight line with the ranks of a confound's dissimilarities is taken off, and no
+    more: a direction of both spaces along which texts are long or short, say, stays almost whole.
+    Whatever remains of the confound makes two spaces alike, and shuffled rows do not share it, so
+    that a plain p would call the rest of the confound a finding. Therefore:
+
+    - beyond ``group`` rows are shuffled inside the groups only: shuffled rows keep their group, and p
+      tests likeness besides it. The level by chance is that of these shuffles.
+    - beyond ``length`` or ``words`` there is a level by chance and no p, for no shuffle keeps them.
+      Groups of texts of like length, and likeness beyond ``group``, give one.
 
     Parameters
     ----------
@@ -97,7 +108,9 @@ def beyond(
             raise UnknownNameError.among(name, NUISANCES, "confound")
     ready = Nuisances.of({name: nuisance(name, texts=texts, groups=groups) for name in names})
     relation = partial(partial_relation, nuisances=ready)
-    told = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    told = _listed(names)
+    loose = [name for name in names if name != "group"]
+    kept = None if groups is None or "group" not in names else tuple(map(str, groups))
     return Measure(
         name="partial_rsa",
         title=f"RSA beyond {told}",
@@ -107,15 +120,16 @@ def beyond(
         identical=1.0,
         symmetric=True,
         invariant_to=_COORDINATES,
-        summary=f"RSA (Spearman) of what {told} do not explain of the distances between texts."
-        if len(names) > 1
-        else f"RSA (Spearman) of what {told} does not explain of the distances between texts.",
+        summary=f"RSA (Spearman) of distances between texts, less what rises with their difference in {told}"
+        f"{'' if kept is None else '; rows are shuffled inside groups'}.",
         reference="Smouse, Long & Sokal 1986; Legendre 2000",
         cost="n² (d + log n) a space, n² a pair",
         needs="gram",
         summarise=relation,
         score=Relation.inner,
         relation=relation,
+        groups=kept,
+        untested=_UNTESTED.format(_listed(loose)) if loose else None,
         arrays="numpy",
     )
 
@@ -196,7 +210,9 @@ def partial_rsa(
 
     From the n (n - 1) / 2 entries above the diagonals of both dissimilarity matrices the best
     linear combination of the nuisances' entries (and a constant) is taken off, and the rests are
-    correlated. ``spearman`` does so with average ranks of all of them.
+    correlated. ``spearman`` does so with average ranks of all of them. So it takes off what rises
+    with a nuisance, no more: spaces in which one direction is the length of the texts are still
+    alike when the difference in length is taken off.
 
     Equivalent to the partial correlation of the entries given the nuisances (partial Mantel
     statistic).
@@ -217,7 +233,8 @@ def partial_rsa(
     -------
     float
         In [-1, 1]; 1 means the same dissimilarities up to what the nuisances explain; 0 on average
-        by chance. Invariances as those of RSA with the same dissimilarity. Cost n^2 (d + q^2 +
+        when all rows are shuffled, which is no test of likeness beyond a nuisance unless shuffled
+        rows keep it (see ``beyond``). Invariances as those of RSA with the same dissimilarity. Cost n^2 (d + q^2 +
         log n) for q nuisances; memory up to 8 n^2 (q + 7) bytes.
 
     Raises
@@ -266,7 +283,9 @@ def partial_relation(
     """Relation whose inner product is ``partial_rsa``.
 
     Permuted, it is the rest that moves, and the nuisances stay with the rows of the other side
-    (the null model of Kennedy 1995 and Legendre 2000).
+    (the null model of Kennedy 1995 and Legendre 2000). Where two spaces share more of a nuisance
+    than the regression takes off, that null is too narrow, unless rows move inside groups that
+    are alike in the nuisance.
     """
     n = rows.shape[0]
     if n != nuisances.n:
@@ -478,6 +497,10 @@ def _members(groups: Sequence[str], n: int, *, least: int, what: str) -> dict[st
             "Leave these rows out, or join groups."
         )
     return members
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _above(entries: npt.NDArray[np.float64], n: int) -> Relation:

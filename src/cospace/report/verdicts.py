@@ -28,7 +28,8 @@ class Reading:
     """Verdict on one cell."""
 
     key: str
-    """``above``, ``chance``, ``outside`` (its null, without a test), ``untested`` or ``empty``."""
+    """``above``, ``chance``, ``outside`` (its null, without a test), ``untested``
+    (no null, or one that is no test) or ``empty``."""
     words: str
     """The verdict in a few words."""
     p: float | None = None
@@ -74,6 +75,8 @@ class Readings:
             others = [p for name, p in family.items() if name != test]
             self._known[test, own] = float(holm([own, *others])[0])
         p = None if own is None else self._known[test, own]
+        if cell.value is not None and p is None and self._measure[cell.measure].untested:
+            return Reading("untested", "not tested")
         return reading(cell, self._measure[cell.measure].kind, p, tests=max(len(family), 1))
 
     def own(self, cell: Cell) -> float | None:
