@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
-from scipy.stats import rankdata
+from scipy.stats import rankdata, spearmanr
 
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.homotopy import (
@@ -166,3 +168,49 @@ def test_orders_that_cannot_be_told_have_a_reason():
     assert still.reason == "All distances are the same."
     with pytest.raises(InputError, match="'c' has a rank or a mappability, but not both"):
         rank_correlation({"a": 4, "b": 5, "c": 6}, {"a": 0.1, "b": 0.1})
+
+
+def by_counting(one, other):
+    """Share of all orders whose correlation is at least as far from 0, one order at a time."""
+    a, b = rankdata(one), rankdata(other)
+    seen = abs(np.corrcoef(a, b)[0, 1])
+    far = [
+        abs(np.corrcoef(a, b[list(o)])[0, 1]) >= seen - 1e-9 for o in permutations(range(len(a)))
+    ]
+    return float(np.mean(far))
+
+
+@pytest.mark.parametrize(("n", "p"), [(3, 2 / 6), (4, 2 / 24), (6, 2 / 720), (8, 2 / 40320)])
+def test_a_perfect_order_of_few_encoders_is_no_certainty(n, p):
+    values = {f"e{i}": float(i) for i in range(n)}
+    assert rank_correlation(values, values).p == pytest.approx(p, rel=1e-12)
+    back = rank_correlation(values, {name: -value for name, value in values.items()})
+    assert (back.rho, back.p) == (-1.0, pytest.approx(p, rel=1e-12))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_p_is_counted_over_all_orders(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 7))
+    one, other = rng.integers(0, 4, n), rng.integers(0, 5, n)
+    if len(set(one)) == 1 or len(set(other)) == 1:
+        one[0], other[0] = 9, 9
+    names = [f"e{i}" for i in range(n)]
+    found = rank_correlation(
+        dict(zip(names, one.tolist(), strict=True)), dict(zip(names, other.tolist(), strict=True))
+    )
+    assert found.p == pytest.approx(by_counting(one, other), rel=1e-12)
+
+
+def test_p_of_many_encoders_is_sampled_and_never_0():
+    names = [f"e{i:02}" for i in range(12)]
+    ranks = {name: float(i) for i, name in enumerate(names)}
+    perfect = rank_correlation(ranks, ranks)
+    assert perfect.p == pytest.approx(1 / 10_000)
+    noise = dict(zip(names, np.random.default_rng(1).normal(size=12).tolist(), strict=True))
+    found = rank_correlation(ranks, noise)
+    assert found == rank_correlation(ranks, noise)
+    assert found.p != rank_correlation(ranks, noise, rng=1).p
+    by_t = spearmanr(list(ranks.values()), list(noise.values()))
+    assert found.rho == pytest.approx(by_t.statistic, rel=1e-12)
+    assert found.p == pytest.approx(by_t.pvalue, abs=0.03)

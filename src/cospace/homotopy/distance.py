@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cospace._numbers import check_number, check_seed, check_whole
 from cospace.errors import InputError, UnknownNameError
 from cospace.homotopy.minmax import LEAST_GAP, LIMIT, Progress
 from cospace.homotopy.prepare import Source, Target, as_space
@@ -114,7 +115,7 @@ def affine_distance(
     (True, True)
     """
     task = Task(group, rank, gap, limit)
-    check_options(task, reduced, held_out)
+    check_options(task, reduced, held_out, rng)
     pair = matched([as_space(target, "target"), as_space(source, "source")])
     goal, given = pair.spaces
     return distance_between(
@@ -331,18 +332,23 @@ def _notes(
         )
 
 
-def check_options(task: Task, reduced: int | None, held_out: float | None) -> None:
+def check_options(task: Task, reduced: int | None, held_out: float | None, rng: int = 0) -> None:
     """Refuse options that make no sense.
 
     Raises
     ------
     InputError
-        For a gap, rank, number or share out of range.
+        For a gap, rank, number, share or seed out of range, or of another kind.
     UnknownNameError
         For an unknown group.
     """
     if task.group not in GROUPS:
         raise UnknownNameError.among(str(task.group), GROUPS, "group of maps")
+    check_number(gap=task.gap)
+    check_number(held_out=held_out, or_none=True)
+    check_whole(limit=task.limit)
+    check_whole(rank=task.rank, reduced=reduced, or_none=True)
+    check_seed(rng)
     if not LEAST_GAP <= task.gap < 1.0:
         raise InputError(f"gap is {task.gap}; from {LEAST_GAP} to below 1 is expected.")
     if (task.rank is None) == (task.group == "low_rank"):

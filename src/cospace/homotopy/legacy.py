@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from cospace._arrays import double, to_numpy
+from cospace._numbers import check_number, check_seed, check_whole
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.homotopy.basis import Floats
 from cospace.homotopy.minmax import Progress
@@ -129,7 +130,13 @@ def legacy_distance(
     >>> found.value < 0.5
     True
     """
-    if batch < 1 or epochs < 1 or not rates or min(rates) <= 0.0:
+    check_whole(batch=batch, epochs=epochs)
+    check_seed(rng)
+    if not hasattr(rates, "__len__"):
+        raise InputError(f"rates are {rates!r}; a list of learning rates is expected.")
+    for rate in rates:
+        check_number(rate=rate)
+    if batch < 1 or epochs < 1 or len(rates) == 0 or not min(rates) > 0.0:
         raise InputError(
             f"batch is {batch}, epochs {epochs}, rates {tuple(rates)}; at least 1 row, 1 pass and one "
             "positive learning rate are expected."

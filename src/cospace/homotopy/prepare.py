@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from cospace._arrays import Array, double, namespace, to_numpy
-from cospace.errors import UndefinedMeasureError
+from cospace.errors import InputError, UndefinedMeasureError
 from cospace.homotopy.basis import RTOL, Basis, Floats, Spread
 from cospace.homotopy.minmax import minimise_maximum
 from cospace.homotopy.result import Interval
 from cospace.linalg import centred, mean_row
 from cospace.space import Space
 
-__all__ = ["Source", "Target", "as_space"]
+__all__ = ["Source", "Target", "as_space", "check_spaces"]
 
 _RADIUS_GAP = 0.01
 
@@ -30,6 +30,26 @@ def as_space(rows: Any, name: str) -> Space:
         For an array that is no table of finite real numbers.
     """
     return rows if isinstance(rows, Space) else Space(rows, name=name)
+
+
+def check_spaces(encoders: Any) -> None:
+    """Refuse encoders that are no spaces: a table needs their names.
+
+    Raises
+    ------
+    InputError
+        For an array, a name or another thing.
+    """
+    if isinstance(encoders, Space) or not hasattr(encoders, "__len__"):
+        raise InputError(
+            f"Encoders are one {type(encoders).__name__}; several spaces are expected, in a list."
+        )
+    for i, space in enumerate(encoders):
+        if not isinstance(space, Space):
+            raise InputError(
+                f"Encoder {i} is of type {type(space).__name__}; a space is expected, which has a name: "
+                "cospace.Space(rows, name=...)."
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.stats import spearmanr
+import numpy.typing as npt
+from scipy.stats import rankdata
 
 from cospace._arrays import double, to_numpy
+from cospace._numbers import check_number, check_seed
 from cospace.errors import InputError
 from cospace.homotopy.basis import RTOL, Basis
 from cospace.homotopy.distance import check_options, distance_between
 from cospace.homotopy.minmax import LIMIT, Progress
-from cospace.homotopy.prepare import Source, Target
+from cospace.homotopy.prepare import Source, Target, check_spaces
 from cospace.homotopy.solve import Task
 from cospace.linalg import centred, mean_row, numerical_rank, singular_values, thin_svd
 from cospace.result import Result
@@ -40,6 +42,10 @@ SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NUMPY = "numpy"
 """Key of the rank at numpy's default tolerance."""
 _FEWEST = 3
+_ALL_ORDERS = 8
+"""Up to so many encoders all orders are counted."""
+_ORDERS = 9_999
+"""So many random orders are counted else."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,9 @@ class Correlation:
     rho: float | None
     """In [-1, 1]; None where it is not defined, see ``reason``."""
     p: float | None
-    """Two-sided, as if encoders were independent."""
+    """Two-sided, as if encoders were independent: the share of orders of the encoders with a correlation
+    that is at least as far from 0. Of all orders for up to 8 encoders, else of 9,999 random ones and the
+    one that is there."""
     n: int
     """Number of encoders."""
     reason: str | None = None
@@ -74,7 +82,7 @@ def rank_sweep(rows: Any, tolerances: Sequence[float] = TOLERANCES) -> dict[floa
     Raises
     ------
     InputError
-        For a tolerance out of range, or rows that are no finite table.
+        For a tolerance that is no number or out of range, or rows that are no finite table.
 
     Examples
     --------
@@ -83,6 +91,10 @@ def rank_sweep(rows: Any, tolerances: Sequence[float] = TOLERANCES) -> dict[floa
     {0.01: 1, 0.0001: 2, 1e-06: 3, 'numpy': 3}
     """
     space = rows if isinstance(rows, Space) else Space(rows, name="rows")
+    if not hasattr(tolerances, "__len__"):
+        raise InputError(f"tolerances are {tolerances!r}; a list of them is expected.")
+    for each in tolerances:
+        check_number(tolerance=each)
     wrong = [tolerance for tolerance in tolerances if not 0.0 < tolerance < 1.0]
     if wrong:
         raise InputError(f"A rank tolerance is {wrong[0]}; numbers between 0 and 1 are expected.")
@@ -114,10 +126,7 @@ def truncated(space: Space, share: float) -> Space:
     >>> bool(np.abs(copy.rows[2:]).max() < 1e-12), copy.steps
     (True, ('rank=1',))
     """
-    if not 0.0 < share <= 1.0:
-        raise InputError(
-            f"share is {share}; a share of the rank, above 0 and at most 1, is expected."
-        )
+    _check_share(share)
     wide = to_numpy(centred(space.rows))
     u, s, v = thin_svd(wide)
     k = max(1, round(share * numerical_rank(s, RTOL)))
@@ -126,7 +135,9 @@ def truncated(space: Space, share: float) -> Space:
     return replace(space, rows=rows, steps=(*space.steps, f"rank={k}"))
 
 
-def rank_correlation(ranks: Mapping[str, float], mappability: Mapping[str, float]) -> Correlation:
+def rank_correlation(
+    ranks: Mapping[str, float], mappability: Mapping[str, float], *, rng: int = 0
+) -> Correlation:
     """Spearman's correlation of the rank of encoders with how hard they are to map to.
 
     Parameters
@@ -135,23 +146,39 @@ def rank_correlation(ranks: Mapping[str, float], mappability: Mapping[str, float
         Encoder -> rank, at one tolerance.
     mappability
         Encoder -> median distance when mapping to it (``DistanceTable.mappability``).
+    rng
+        Seed of the random orders that p is counted over, for more than 8 encoders.
 
     Raises
     ------
     InputError
-        When the two name different encoders.
+        When the two name different encoders, or a value is no finite number.
 
     Examples
     --------
     >>> rank_correlation({"a": 1, "b": 2, "c": 5}, {"a": 0.1, "b": 0.3, "c": 0.4}).rho
     1.0
+
+    Of the six orders of three encoders two are perfect, one either way:
+
+    >>> round(rank_correlation({"a": 1, "b": 2, "c": 5}, {"a": 0.1, "b": 0.3, "c": 0.4}).p, 3)
+    0.333
     """
+    check_seed(rng)
     if set(ranks) != set(mappability):
         odd = sorted(set(ranks) ^ set(mappability))[0]
         raise InputError(
             f"{odd!r} has a rank or a mappability, but not both: give both for the same encoders."
         )
     names = sorted(ranks)
+    for what, values in (("rank", ranks), ("mappability", mappability)):
+        for name in names:
+            value: dict[str, Any] = {f"The {what} of {name}": values[name]}
+            check_number(**value)
+            if not np.isfinite(values[name]):
+                raise InputError(
+                    f"The {what} of {name} is {values[name]}; a finite number is expected: leave {name} out."
+                )
     one, other = ([float(values[name]) for name in names] for values in (ranks, mappability))
     n = len(names)
     if n < _FEWEST:
@@ -159,10 +186,29 @@ def rank_correlation(ranks: Mapping[str, float], mappability: Mapping[str, float
     if len(set(one)) == 1 or len(set(other)) == 1:
         which = "ranks" if len(set(one)) == 1 else "distances"
         return Correlation(None, None, n, f"All {which} are the same.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # p of a perfect order divides by zero
-        found = spearmanr(one, other)
-    return Correlation(float(found.statistic), float(found.pvalue), n)
+    a, b = (rankdata(values) - (n + 1) / 2 for values in (one, other))
+    size = float((a @ a) * (b @ b)) ** 0.5
+    rho = float(a @ b) / size
+    orders, itself = _orders(n, rng)
+    # Ranks are halves at the least, so that products of two that differ do so by 1 / 4 or more.
+    far = int(np.count_nonzero(np.abs(b[orders] @ a) >= abs(float(a @ b)) - 0.1))
+    return Correlation(max(-1.0, min(rho, 1.0)), (far + itself) / (len(orders) + itself), n)
+
+
+def _orders(n: int, rng: int) -> tuple[npt.NDArray[np.intp], int]:
+    """Orders of n encoders, and how many more the one that is there counts for."""
+    if n <= _ALL_ORDERS:
+        return np.array(list(itertools.permutations(range(n)))), 0
+    drawn = np.tile(np.arange(n), (_ORDERS, 1))
+    return np.random.default_rng(rng).permuted(drawn, axis=1), 1
+
+
+def _check_share(share: float) -> None:
+    check_number(share=share)
+    if not 0.0 < share <= 1.0:
+        raise InputError(
+            f"share is {share}; a share of the rank, above 0 and at most 1, is expected."
+        )
 
 
 @dataclass(frozen=True)
@@ -289,6 +335,7 @@ def truncation_grid(
     """
     task = Task("affine", None, gap, LIMIT)
     check_options(task, None, None)
+    check_spaces(encoders)
     if len(encoders) < 2 or len({space.name for space in encoders}) < len(encoders):
         raise InputError(
             f"{len(encoders)} encoders called {', '.join(space.name for space in encoders) or 'nothing'} were "
@@ -343,9 +390,6 @@ class _Principal:
         return cls(space, Basis.of(space.rows, most=space.width))
 
     def at(self, share: float) -> Source:
-        if not 0.0 < share <= 1.0:
-            raise InputError(
-                f"share is {share}; a share of the rank, above 0 and at most 1, is expected."
-            )
+        _check_share(share)
         k = max(1, round(share * self.basis.rank))
         return Source(self.space, reduced=k, made=self.basis.leading(k))

@@ -11,7 +11,7 @@ import numpy as np
 from cospace.errors import InputError, UnknownNameError
 from cospace.homotopy.distance import check_options, distance_between
 from cospace.homotopy.minmax import LIMIT, Progress
-from cospace.homotopy.prepare import Source, Target
+from cospace.homotopy.prepare import Source, Target, check_spaces
 from cospace.homotopy.result import AffineDistance, Interval
 from cospace.homotopy.solve import Group, Task
 from cospace.result import Result
@@ -229,7 +229,8 @@ def affine_distances(
     Raises
     ------
     InputError
-        For fewer than two encoders, names that repeat, or options that make no sense.
+        For fewer than two encoders, arrays in their place, names that repeat, or options that make no
+        sense.
     RowMismatchError
         For rows that are not the same texts.
     UndefinedMeasureError
@@ -244,7 +245,8 @@ def affine_distances(
     True
     """
     task = Task(group, rank, gap, limit)
-    check_options(task, reduced, held_out)
+    check_options(task, reduced, held_out, rng)
+    check_spaces(encoders)
     if len(encoders) < 2:
         raise InputError(f"{len(encoders)} encoder was given; a table needs at least 2.")
     names = [space.name for space in encoders]
@@ -299,7 +301,7 @@ def hausdorff_hoare(
     Raises
     ------
     InputError
-        For an empty set.
+        For an empty set, or arrays in place of spaces.
     RowMismatchError
         For rows that are not the same texts.
 
@@ -314,6 +316,8 @@ def hausdorff_hoare(
     """
     task = Task("affine", None, gap, LIMIT)
     check_options(task, None, None)
+    check_spaces(targets)
+    check_spaces(sources)
     if not targets or not sources:
         raise InputError("A set of encoders is empty: give at least one target and one source.")
     rows = matched([*targets, *sources])

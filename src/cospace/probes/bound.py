@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cospace._numbers import check_number
 from cospace.errors import ContractError, InputError
 
 __all__ = ["LIPSCHITZ", "BoundCheck", "check_bound", "extrinsic_bound", "logit_rounding"]
@@ -55,6 +57,8 @@ def extrinsic_bound(
         ("inverse_temperature", inverse_temperature),
         ("constant", constant),
     ):
+        given: dict[str, Any] = {name: value}
+        check_number(**given)
         if not (math.isfinite(value) and value >= 0.0):
             raise InputError(f"{name} is {value}; a finite number of at least 0 is needed.")
     return constant * inverse_temperature * norm * distance

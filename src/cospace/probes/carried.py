@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from cospace._numbers import check_seed, check_whole
 from cospace.errors import InputError
 from cospace.maps import LinearMap, fit_map
 from cospace.maps.solve import Method
@@ -134,6 +135,8 @@ def carry_probe(
             "method='low_rank' needs a rank, which carry_probe does not take: fit it with fit_map, "
             "and use its probe()."
         )
+    check_whole(width=width, or_none=True)
+    check_seed(rng)
     aligned = matched([as_space(target, "target"), as_space(source, "source")])
     there, here = aligned.spaces
     names = labels_of(there, labels)

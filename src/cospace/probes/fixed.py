@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from cospace._numbers import check_seed, check_whole
 from cospace.errors import InputError
 from cospace.probes.bound import BoundCheck, check_bound, logit_rounding
 from cospace.probes.classifier import Classifier, Matrix
@@ -209,6 +210,8 @@ def fixed_classifier(
     >>> found.in_sample.sup < 1e-12, found.check.holds
     (True, True)
     """
+    check_whole(width=width, or_none=True)
+    check_seed(rng)
     aligned = matched([as_space(target, "target"), as_space(source, "source")])
     h_space, g_space = aligned.spaces
     names = labels_of(h_space, labels)

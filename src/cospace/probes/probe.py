@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from cospace._numbers import check_number, check_seed, check_whole
 from cospace.errors import InputError
 from cospace.probes.axes import Axes, Standardise, default_width
 from cospace.probes.classifier import Classifier, Matrix
@@ -165,6 +166,9 @@ def fit_probe(
     >>> probe.train.accuracy, probe.classifier.predict([[-30.0], [30.0]])
     (1.0, ('low', 'high'))
     """
+    check_number(ridge=ridge, or_none=True)
+    check_whole(width=width, or_none=True)
+    check_seed(rng)
     space = as_space(rows, "target")
     names = labels_of(space, labels)
     x = numbers_of(space)

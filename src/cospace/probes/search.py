@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cospace._numbers import check_seed, check_whole
 from cospace.errors import InputError
 from cospace.probes.axes import Axes
 from cospace.probes.classifier import Classifier, Matrix, operator_norm, softmax
@@ -29,7 +30,7 @@ class Search:
     Raises
     ------
     InputError
-        For counts that are negative, or fewer than two classes.
+        For counts that are negative or no whole numbers, fewer than two classes, or no seed.
     """
 
     random: int = 16
@@ -46,6 +47,9 @@ class Search:
     """Seed of the random directions."""
 
     def __post_init__(self) -> None:
+        check_whole(random=self.random, ascents=self.ascents, steps=self.steps)
+        check_whole(classes=self.classes, width=self.width, or_none=True)
+        check_seed(self.rng)
         if min(self.random, self.ascents, self.steps) < 0:
             raise InputError(
                 f"A search of {self.random} random directions, {self.ascents} ascents and {self.steps} steps was asked "

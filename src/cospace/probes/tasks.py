@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cospace._numbers import check_number, check_seed, check_whole
 from cospace.corpus import PACKAGED, Corpus
 from cospace.errors import AcquisitionError, InputError, MissingDependencyError
 from cospace.probes.labels import Split, check_classes, split_rows
@@ -142,6 +143,9 @@ def load_task(
     >>> task.classes
     ('negative', 'positive')
     """
+    check_number(test=test)
+    check_whole(limit=limit, or_none=True)
+    check_seed(rng)
     if not 0.0 < test < 1.0:
         raise InputError(f"A share of {test} was to be held out; give one between 0 and 1.")
     if limit is not None and limit < 2 * _LEAST:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from cospace._numbers import check_number
 from cospace.errors import InputError
 from cospace.measures.ridge import gulp_distance
 from cospace.probes.bound import BoundCheck, check_bound, logit_rounding
@@ -173,6 +174,7 @@ def worst_case(
     >>> found.value < 1e-12
     True
     """
+    check_number(cap=cap)
     if not (math.isfinite(cap) and cap > 0.0):
         raise InputError(
             f"The cap is {cap}; a finite number above 0 is needed: without it any difference can be blown up."
