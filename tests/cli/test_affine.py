@@ -115,6 +115,19 @@ def test_models_are_read_at_their_last_site(cli, model_folders, texts, tmp_path)
     assert found["worst_ids"][0] + ": w" in shown.out
 
 
+def test_control_characters_of_the_texts_that_decide_are_shown(cli, model_folders, tmp_path):
+    path = tmp_path / "t.jsonl"
+    lines = [
+        {"id": f"i{k}", "text": f"w{k % 40} w{(3 * k) % 50} \x1b[2Jw{(7 * k) % 60}"}
+        for k in range(120)
+    ]
+    path.write_text("".join(f"{json.dumps(x)}\n" for x in lines))
+    found = cli("affine", *model_folders[:2], "--texts", path)
+    assert found.code == 0, found.err
+    assert r"\x1b[2Jw" in found.out
+    assert "\x1b" not in found.out
+
+
 def test_two_sites_of_a_store(cli, model_folders, texts, tmp_path):
     words, folder = texts(n=120), tmp_path / "store"
     assert cli("extract", model_folders[0], "--texts", words, "--store", folder).code == 0

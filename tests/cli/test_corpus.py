@@ -59,6 +59,23 @@ def test_a_probe_set_and_a_file_are_shown_too(cli, tmp_path):
     assert cli("corpus", "a.txt", "--head", 0).out == "a: 2 texts, 3 words\n"
 
 
+def test_control_characters_of_texts_are_shown_and_not_sent_to_the_terminal(cli, tmp_path):
+    texts = ["a\x1b[31mred\x07", "two\nlines\rback", "c1\x9b2J and\u2028more", "Grüße 世界"]
+    path = tmp_path / "t.jsonl"
+    rows = [{"id": f"i{k}\x1b]0;x", "text": text, "group": "g\x08"} for k, text in enumerate(texts)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    found = cli("corpus", path)
+    assert found.code == 0
+    assert not set(found.out) & {"\x1b", "\x07", "\r", "\x9b", "\x08", "\u2028"}
+    lines = found.out.splitlines()
+    assert len(lines) == 1 + len(texts)
+    assert lines[1] == r"i0\x1b]0;x  g\x08  a\x1b[31mred\x07"
+    assert lines[2].endswith(r"  two\nlines\rback")
+    assert lines[3].endswith(r"  c1\x9b2J and\u2028more")
+    assert lines[4].endswith("  Grüße 世界")
+    assert [one["text"] for one in cli("corpus", path, "--json").json["head"]] == texts
+
+
 def test_texts_are_saved_and_read_back(cli, wordnet, tmp_path):
     words = (
         "corpus",
@@ -95,7 +112,10 @@ def test_texts_are_saved_and_read_back(cli, wordnet, tmp_path):
         (("plain", "--min-words", 2), "--min-words is for real texts (wordnet-examples, "),
         (("plain", "--folder", "."), "and plain is none: leave it out."),
         (("plain", "--limit", 481), "481 texts were asked for, and 'plain' has 480"),
-        (("plains",), "'plains' is not a file, packaged corpus or real text. Did you mean 'plain'?"),
+        (
+            ("plains",),
+            "'plains' is not a file, packaged corpus or real text. Did you mean 'plain'?",
+        ),
         (("wordnet-examples", "--folder", "no"), "no is no folder, expected one with data.noun"),
     ],
 )

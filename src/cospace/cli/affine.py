@@ -36,6 +36,7 @@ from cospace.cli.inputs import (
     spaces_of,
 )
 from cospace.cli.tables import aligned, wrapped
+from cospace.cli.visible import visible
 from cospace.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -301,7 +302,7 @@ def _print(result: AffineDistance | LegacyDistance, inputs: Inputs) -> None:
         "",
         f"rank: source {result.rank_source}, target {result.rank_target}",
         f"rows that attain it: {result.attaining:,}; the largest errors are those of",
-        *(line for text in worst for line in wrapped(text, indent="    ", first="  ")),
+        *(line for text in worst for line in wrapped(visible(text), indent="    ", first="  ")),
     ]
     if result.warnings:
         lines.append("")

@@ -10,6 +10,7 @@ import typer
 
 from cospace.cli.console import check_writable, print_json, say, typed, write
 from cospace.cli.tables import wrapped
+from cospace.cli.visible import visible
 from cospace.errors import InputError
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _facts(texts: Corpus, text: RealText | None) -> dict[str, Any]:
 def _show(texts: Corpus, facts: dict[str, Any], head: int) -> None:
     count = facts["groups"]
     groups = f", {count} group{'s' * (count > 1)}" if count else ""
-    write([f"{facts['name']}: {facts['texts']:,} texts, {facts['words']:,} words{groups}"])
+    write([f"{visible(facts['name'])}: {facts['texts']:,} texts, {facts['words']:,} words{groups}"])
     if "sha256" in facts:
         package = " ".join(facts[each] for each in ("package", "version") if facts[each])
         left_out = ", ".join(
@@ -167,7 +168,7 @@ def _show(texts: Corpus, facts: dict[str, Any], head: int) -> None:
         write(wrapped(f"{facts['found']:,} found; left out: {left_out or 'none'}", indent="    "))
     for i in range(min(head, len(texts))):
         group = f"{texts.groups[i]}  " if texts.groups is not None else ""
-        write(wrapped(f"{texts.ids[i]}  {group}{texts.texts[i]}"))
+        write(wrapped(visible(f"{texts.ids[i]}  {group}{texts.texts[i]}")))
 
 
 def _words(texts: Corpus) -> int:
