@@ -32,6 +32,8 @@ _LINES = 1 << 12
 """Lines of a block whose product stays in a core's cache."""
 _AT_ONCE = 8
 """Shuffles in one piece of work: few, so that an interrupt is heard soon."""
+_FEW = 64
+"""The same of few spaces, times their number: a piece that is too short costs more than it does."""
 _SPARSE = 0.1
 """Share of entries that are not zero below which a directed relation is kept sparse."""
 
@@ -177,8 +179,8 @@ class Dense:
         if not len(shuffles) or count == 1:
             return draws
         planes = Planes.of(self.columns, self.first)
-        starts = range(0, len(shuffles), _AT_ONCE)
-        pieces = [shuffles.orders[start : start + _AT_ONCE] for start in starts]
+        step = max(_AT_ONCE, _FEW // count)
+        pieces = [shuffles.orders[start : start + step] for start in range(0, len(shuffles), step)]
         sizes = iter([len(piece) for piece in pieces])
 
         def told() -> None:
