@@ -6,18 +6,30 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from cospace.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Result", "plain"]
+__all__ = ["Result", "checked", "plain", "record"]
 
 
 def plain(value: Any) -> Any:
@@ -42,6 +54,76 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     return str(value)
+
+
+def record(kind: Any, values: Mapping[str, Any]) -> Any:
+    """One frozen record from what JSON holds of it: lists become tuples where the field says so."""
+    tuples = _tuples(kind)
+    return kind(**{k: tuple(v) if k in tuples else v for k, v in values.items()})
+
+
+def checked(kind: Any, values: Mapping[str, Any]) -> Any:
+    """Make the same record where each value is of the kind that its field says.
+
+    Raises
+    ------
+    TypeError
+        For a value of another kind, and where a field lacks or is unknown.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> Point = dataclass(type("Point", (), {"__annotations__": {"x": float | None, "at": tuple[int, ...]}}))
+    >>> checked(Point, {"x": 1.5, "at": [2, 3]}).at
+    (2, 3)
+    """
+    tests = _tests(kind)
+    for name, value in values.items():
+        if name in tests and not tests[name](value):
+            raise TypeError(f"{name} is {value!r}")
+    return record(kind, values)
+
+
+@lru_cache
+def _tuples(kind: Any) -> frozenset[str]:
+    return frozenset(n for n, hint in get_type_hints(kind).items() if get_origin(hint) is tuple)
+
+
+@lru_cache
+def _tests(kind: Any) -> dict[str, Callable[[Any], bool]]:
+    hints = get_type_hints(kind)
+    return {f.name: _test(hints[f.name]) for f in fields(kind)}
+
+
+def _test(hint: Any) -> Callable[[Any], bool]:
+    """Whether a value is what a type hint says; an int will do for a float, a list for a tuple."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return lambda value: True
+    if origin in (Union, UnionType):
+        tests = [_test(one) for one in inner]
+        return lambda value: any(test(value) for test in tests)
+    if origin is Literal:
+        return lambda value: isinstance(value, str) and value in inner
+    if origin is tuple:
+        if inner[1:] == (...,):
+            each = _test(inner[0])
+            return lambda value: isinstance(value, list | tuple) and all(map(each, value))
+        tests = [_test(one) for one in inner]
+        return lambda value: (
+            isinstance(value, list | tuple)
+            and len(value) == len(tests)
+            and all(test(one) for test, one in zip(tests, value, strict=True))
+        )
+    if origin is not None and issubclass(origin, Mapping):
+        key, item = map(_test, inner)
+        return lambda value: (
+            isinstance(value, Mapping) and all(map(key, value)) and all(map(item, value.values()))
+        )
+    if hint in (int, float):
+        accepted = (int, float) if hint is float else int
+        return lambda value: isinstance(value, accepted) and not isinstance(value, bool)
+    return lambda value: isinstance(value, hint)
 
 
 def _wrong(error: BaseException) -> str:

@@ -142,6 +142,23 @@ def test_a_result_that_lacks_a_field_shows_python(cli, arrays, tmp_path):
     assert "__init__" not in line
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("value", "x", "a value is of the wrong kind"),
+        ("source", "gone", "it lacks the space 'gone' that a record is of"),
+    ],
+)
+def test_an_edited_result_is_one_line(cli, arrays, tmp_path, key, value, told):
+    arrays()
+    cli("compare", "a.npy", "b.npy", "--permutations", 0, "--save", "r.json")
+    data = json.loads((tmp_path / "r.json").read_text())
+    data["records"][0][key] = value
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    line = cli("report", "r.json", "--out", "r.html").mistake
+    assert line.startswith(f"r.json is no whole comparison ({told}): it was changed or cut")
+
+
 def test_aligning_is_advised_where_nothing_is_shared(cli, tmp_path):
     for name, ids in (("a", "pqrs"), ("b", "tuvw")):
         np.savez(

@@ -47,6 +47,39 @@ def test_a_dictionary_of_another_shape_is_refused(result):
             Comparison.from_dict(broken)
 
 
+@pytest.mark.parametrize(
+    ("place", "key", "value", "told"),
+    [
+        ("records", "value", "x", "value is 'x'"),
+        ("records", "n", 2.5, "n is 2.5"),
+        ("records", "held_out", "no", "held_out is 'no'"),
+        ("records", "interval", "weeks", "interval is 'weeks'"),
+        ("records", "p", True, "p is True"),
+        ("records", "source", "nowhere", "the space 'nowhere' that a record is of"),
+        ("records", "measure", "none_such", "the measure 'none_such' that a record is of"),
+        ("spaces", "name", "other", "the space 'a' that a record is of"),
+        ("spaces", "steps", "unit", "steps is 'unit'"),
+        ("spaces", "width", None, "width is None"),
+        ("measures", "bounds", [0.0], "bounds is [0.0]"),
+        ("measures", "bounds", [0.0, "1"], "bounds is [0.0, '1']"),
+        ("pairs", "target_model", "z", "the model 'z' that a record is of"),
+        ("settings", None, [], "settings is []"),
+    ],
+)
+def test_an_edited_result_is_refused_with_what_is_wrong(result, place, key, value, told, tmp_path):
+    data = result.to_dict()
+    if key is None:
+        data[place] = value
+    else:
+        data[place][0][key] = value
+    with pytest.raises(InputError) as error:
+        Comparison.from_dict(data)
+    assert told in str(error.value)
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match=r"r\.json is no whole comparison \(.*\): it was changed"):
+        Comparison.load(tmp_path / "r.json")
+
+
 def test_records_are_one_a_cell(result):
     records = result.records()
     assert len(records) == len(result.cells) == 12

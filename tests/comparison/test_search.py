@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -9,6 +11,7 @@ from scipy.stats import binom
 from cospace.comparison import Comparison, compare
 from cospace.comparison.search import model_pairs
 from cospace.errors import UnknownNameError
+from cospace.report.verdicts import Readings
 from cospace.space import Space
 from cospace.stats import benjamini_hochberg, holm
 
@@ -160,9 +163,10 @@ def test_where_one_pair_is_alike_the_others_keep_their_level_and_it_is_found():
         ({"permutations": 0, "correct": "holm"}, None),
         (
             {"permutations": 99, "correct": "holm"},
-            "99 shuffles allow no p below 0.01, times 6 pairs of models by Holm's correction: nothing "
-            "can be told from chance at 0.05. Ask for at least 119 (--permutations), or for 0 and the "
-            "closed form of CKA and RSA.",
+            "Pairs of models: 99 shuffles allow no p below 0.01, and Holm's correction multiplies it by "
+            "up to 6 pairs, so that none reaches 0.05 in that table; cells and readings are not corrected "
+            "over pairs of models. Ask for at least 119 (--permutations), or for 0 and the closed form "
+            "of CKA and RSA.",
         ),
         ({"permutations": 119, "correct": "holm"}, None),
         ({"permutations": 99, "correct": "bh"}, None),
@@ -170,8 +174,22 @@ def test_where_one_pair_is_alike_the_others_keep_their_level_and_it_is_found():
 )
 def test_too_few_shuffles_for_the_test_are_told(options, line):
     result = compare(sites(np.random.default_rng(9)), "debiased_cka", **options)
-    told = [w for w in result.warnings if "nothing can be told" in w]
-    assert told == [] if line is None else told[0].startswith(line)
+    told = [w for w in result.warnings if "shuffles allow no p" in w]
+    assert [w[: len(line or "")] for w in told] == ([] if line is None else [line])
+
+
+def test_too_few_shuffles_for_the_table_of_pairs_are_not_told_of_the_cells():
+    """Many pairs keep Holm's p above the level where cells are found above chance."""
+    some = sites(np.random.default_rng(9), models="abcdef", count=1, n=30, signal=5.0)
+    some += [replace(some[0], name="g", facts={"model": "g"})]
+    result = compare(some, "debiased_cka", permutations=199, correct="holm")
+    twin = next(c for c in result.cells if (c.source, c.target) == ("a0", "g"))
+    assert Readings(result)(twin).key == "above"
+    assert min(p.p_adjusted for p in result.pairs) > 0.05
+    told = [w for w in result.warnings if "shuffles allow no p" in w]
+    assert len(told) == 1
+    assert told[0].startswith("Pairs of models: 199 shuffles")
+    assert "nothing can be told" not in told[0]
 
 
 def test_too_few_rows_for_the_test_are_told():

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 from cospace.errors import InputError, MissingDependencyError, UnknownNameError
-from cospace.result import Result, plain
+from cospace.result import Result, checked, plain
 
 __all__ = ["Cell", "Comparison", "Interval", "MeasureFacts", "ModelPair", "SpaceFacts"]
 
@@ -197,30 +197,40 @@ class Comparison(Result):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild a comparison from ``to_dict``."""
         try:
-            return cls(
-                spaces=tuple(
-                    SpaceFacts(**{**s, "steps": tuple(s["steps"])}) for s in data["spaces"]
-                ),
-                measures=tuple(
-                    MeasureFacts(
-                        **{
-                            **m,
-                            "bounds": tuple(m["bounds"]),
-                            "invariant_to": tuple(m["invariant_to"]),
-                        }
-                    )
-                    for m in data["measures"]
-                ),
-                cells=tuple(Cell(**record) for record in data["records"]),
+            made = cls(
+                spaces=tuple(checked(SpaceFacts, s) for s in data["spaces"]),
+                measures=tuple(checked(MeasureFacts, m) for m in data["measures"]),
+                cells=tuple(checked(Cell, record) for record in data["records"]),
                 settings=data["settings"],
-                pairs=tuple(ModelPair(**pair) for pair in data.get("pairs", ())),
-                warnings=tuple(data["warnings"]),
+                pairs=tuple(checked(ModelPair, pair) for pair in data.get("pairs", ())),
+                warnings=tuple(map(str, data["warnings"])),
                 provenance=data["provenance"],
             )
-        except (KeyError, TypeError) as error:
+            for key in ("settings", "provenance"):
+                if not isinstance(data[key], Mapping):
+                    raise TypeError(f"{key} is {data[key]!r}")
+            made._check_names()
+        except (AttributeError, KeyError, TypeError) as error:
             raise InputError(
                 f"This is not a comparison that this version wrote: {error}."
             ) from None
+        return made
+
+    def _check_names(self) -> None:
+        """Refuse cells and pairs of spaces, measures or models that are not in their tables."""
+        spaces = {space.name for space in self.spaces}
+        models = {space.model for space in self.spaces}
+        measures = {measure.name for measure in self.measures}
+        records: tuple[Cell | ModelPair, ...] = (*self.cells, *self.pairs)
+        for what, known, named in (
+            ("space", spaces, {name for r in records for name in (r.source, r.target)}),
+            ("measure", measures, {r.measure for r in records}),
+            ("model", models, {m for p in self.pairs for m in (p.source_model, p.target_model)}),
+        ):
+            for name in sorted(named - known):
+                raise KeyError(f"the {what} {name!r} that a record is of")
+        if not self.spaces or not self.measures:
+            raise KeyError("spaces" if not self.spaces else "measures")
 
     def with_provenance(self, **facts: Any) -> Comparison:
         """Add ``facts`` to the provenance."""

@@ -110,7 +110,11 @@ def _best(source: str, target: str, cells: Sequence[Cell], kind: str) -> ModelPa
 def out_of_reach(
     pairs: Sequence[ModelPair], shuffles: Permutations, n: int, correct: Correction
 ) -> str | None:
-    """Say in one line that no p can reach the level, however alike the spaces, and what to do."""
+    """Say in one line that no p can reach the level, however alike the spaces, and what to do.
+
+    Where it is Holm's correction that keeps p from it, only the corrected p of pairs of models are
+    spoken of.
+    """
     draws = len(shuffles)
     if not draws or not pairs:
         return None
@@ -126,9 +130,15 @@ def out_of_reach(
         times = max(Counter(pair.measure for pair in pairs).values())
     if times / (1 + draws) <= LEVEL:
         return None
-    over = f", times {times} pairs of models by Holm's correction" if times > 1 else ""
-    return (
-        f"{draws} shuffles allow no p below {1 / (1 + draws):.2g}{over}: nothing can be told from chance at "
-        f"{LEVEL:g}. Ask for at least {math.ceil(times / LEVEL) - 1} (--permutations), or for 0 and the closed "
-        "form of CKA and RSA."
+    least = 1 / (1 + draws)
+    asked = (
+        f"Ask for at least {math.ceil(times / LEVEL) - 1} (--permutations), or for 0 and the closed form of CKA "
+        "and RSA."
     )
+    if least <= LEVEL:
+        return (
+            f"Pairs of models: {draws} shuffles allow no p below {least:.2g}, and Holm's correction multiplies it by "
+            f"up to {times} pairs, so that none reaches {LEVEL:g} in that table; cells and readings are not "
+            f"corrected over pairs of models. {asked}"
+        )
+    return f"{draws} shuffles allow no p below {least:.2g}: nothing can be told from chance at {LEVEL:g}. {asked}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-from cospace.result import Result, plain
+from cospace.result import Result, checked, plain, record
 
 __all__ = [
     "AffineHomotopyStudy",
@@ -275,12 +275,13 @@ class AffineHomotopyStudy(Result):
         if not data["encoders"]:
             raise TypeError("no encoders")
         for key, kind in (("title", str), ("settings", Mapping), ("provenance", Mapping)):
-            _check(key, data[key], (kind,))
-        return cls._built(data, _checked)
+            if not isinstance(data[key], kind):
+                raise TypeError(f"{key} is {data[key]!r}")
+        return cls._built(data, checked)
 
     def finite(self) -> AffineHomotopyStudy:
         """The same study with None for every number that is not finite."""
-        return self._built(self.to_dict(), _row)
+        return self._built(self.to_dict(), record)
 
     @classmethod
     def _built(cls, data: Mapping[str, Any], row: Callable[[Any, Mapping[str, Any]], Any]) -> Self:
@@ -303,34 +304,3 @@ class AffineHomotopyStudy(Result):
                 name: tuple(row(kind, each) for each in data[name]) for name, kind in tables.items()
             },
         )
-
-
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "float | None": (int, float, type(None)),
-    "str | None": (str, type(None)),
-    "tuple[str, ...]": (list, tuple),
-    "Mapping[str, int]": (Mapping,),
-    "Mapping[str, float]": (Mapping,),
-}
-
-
-def _check(name: str, value: Any, kinds: tuple[type, ...]) -> None:
-    if not isinstance(value, kinds):
-        raise TypeError(f"{name} is {value!r}")
-
-
-def _checked(kind: Any, values: Mapping[str, Any]) -> Any:
-    """One record, each of its values of the kind that its field says."""
-    declared = {f.name: str(f.type) for f in fields(kind)}
-    for name, value in values.items():
-        if name in declared:
-            _check(name, value, _KINDS[declared[name]])
-    return _row(kind, values)
-
-
-def _row(kind: Any, values: Mapping[str, Any]) -> Any:
-    listed = {f.name for f in fields(kind) if str(f.type).startswith("tuple")}
-    return kind(**{k: tuple(v) if k in listed else v for k, v in values.items()})
