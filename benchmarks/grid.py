@@ -28,7 +28,6 @@ from benchmarks.peers.ask import ENVIRONMENTS, Peers
 from cospace import Space
 from cospace._threads import free_cores
 from cospace.comparison import Comparison, compare
-from cospace.measures import CATALOGUE, find
 
 LOOPS = {"linear_cka": 50, "rsa_pearson": 200, "rsa_spearman": 200}
 """What is compared, and how many times faster than looping the fastest right peer is the goal."""
@@ -53,11 +52,20 @@ REASONS = {
 
 @dataclass
 class Run:
-    """Seconds of one run, by what they went into."""
+    """Seconds of one run: of the wall, and of the processor by what they went into."""
 
     wall: float
     cpu: float
     parts: dict[str, float] = field(default_factory=dict)
+
+
+def now() -> tuple[float, float]:
+    """Seconds of the wall and of the processor."""
+    return time.perf_counter(), time.process_time()
+
+
+def between(start: tuple[float, float], end: tuple[float, float]) -> Run:
+    return Run(end[0] - start[0], end[1] - start[1])
 
 
 def planted(models: int, sites: int, n: int, width: int, seed: int = 0) -> list[Space]:
@@ -135,12 +143,13 @@ def products(stack: np.ndarray) -> np.ndarray:
 
 def bare(name: str, rows: Sequence[np.ndarray]) -> tuple[Run, np.ndarray]:
     """Time of the bare products, and what they come to."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    start = now()
     stack = ranks(rows) if name == "rsa_spearman" else grams(rows)
-    made = time.perf_counter()
+    made = now()
     total = products(stack)
-    end = time.perf_counter()
-    run = Run(end - wall, time.process_time() - cpu, {"made": made - wall, "product": end - made})
+    end = now()
+    run = between(start, end)
+    run.parts = {"made": between(start, made).cpu, "product": between(made, end).cpu}
     return run, correlations(name, total, stack, len(rows[0]))
 
 
@@ -153,54 +162,38 @@ def correlations(name: str, total: np.ndarray, stack: np.ndarray, n: int) -> np.
     return total / size[:, None] / size[None, :]
 
 
-def ours(
-    names: Sequence[str], spaces: Sequence[Space]
-) -> tuple[dict[str, Run], Comparison, list[str]]:
-    """Time of the public route from spaces to cells with their nulls and p, by measure.
+def ours(name: str, spaces: Sequence[Space]) -> tuple[Run, Run, Comparison, str]:
+    """Time of the public route from spaces to cells with their nulls and p, less that of the facts.
 
-    ``facts`` are those of the spaces, found once; a measure's cells are made until the next begins.
-    With the result, and what is said before work starts.
+    Facts are those of the spaces, found once for all measures of a comparison, and timed by
+    themselves. With the result, and what is said before work starts.
     """
     said: list[str] = []
     told: dict[str, list[tuple[float, float]]] = {}
-
-    def now() -> tuple[float, float]:
-        return time.perf_counter(), time.process_time()
-
     start = now()
     result = compare(
         spaces,
-        names,
+        [name],
         permutations=0,
         progress=lambda what, *_: told.setdefault(what, []).append(now()),
         estimated=lambda needed: said.append(str(needed)),
     )
     end = now()
-    titles = {find(name, CATALOGUE).title: name for name in names}
-    labels = list(told)
-    found = {}
-    before = start
-    for label, following in zip(labels, [*labels[1:], None], strict=True):
-        steps = told[label]
-        name = titles.get(label, "facts")
-        after = steps[-1] if name == "facts" else end if following is None else told[following][0]
-        run = Run(after[0] - before[0], after[1] - before[1])
-        if result.settings["routes"].get(name) == "streamed":
-            count = len(spaces)
-            cuts = [before, steps[count - 1], steps[-count - 1], steps[-1], after]
-            spent = [b[0] - a[0] for a, b in itertools.pairwise(cuts)]
-            run.parts = dict(zip(("prepare", "tiles", "sums", "cells"), spent, strict=True))
-        found[name], before = run, after
-    return found, result, said
+    facts, steps = told.values()
+    run = between(facts[-1], end)
+    if result.settings["routes"][name] == "streamed":
+        count = len(spaces)
+        cuts = [facts[-1], steps[count - 1], steps[-count - 1], steps[-1], end]
+        spent = [between(*pair).cpu for pair in itertools.pairwise(cuts)]
+        run.parts = dict(zip(("prepare", "tiles", "sums", "cells"), spent, strict=True))
+    return run, between(start, facts[-1]), result, said[0]
 
 
-def apart(name: str, result: Comparison, spaces: Sequence[Space], expected: np.ndarray) -> float:
+def apart(result: Comparison, spaces: Sequence[Space], expected: np.ndarray) -> float:
     """Largest difference between ours and the bare products."""
     place = {space.name: i for i, space in enumerate(spaces)}
     return max(
-        abs(cell.value - expected[place[cell.source], place[cell.target]])
-        for cell in result.cells
-        if cell.measure == name
+        abs(cell.value - expected[place[cell.source], place[cell.target]]) for cell in result.cells
     )
 
 
@@ -210,7 +203,7 @@ def loops(name: str, result: Comparison, spaces: Sequence[Space], peers: Peers |
     wrong: dict[str, str] = {}
     if peers is None:
         return {"seconds": seconds, "wrong": wrong}
-    value = {(c.source, c.target): c.value for c in result.cells if c.measure == name}
+    value = {(c.source, c.target): c.value for c in result.cells}
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(SAMPLE):
@@ -240,20 +233,24 @@ class Found:
     name: str
     ours: list[Run] = field(default_factory=list)
     bare: list[Run] = field(default_factory=list)
+    facts: list[Run] = field(default_factory=list)
     difference: float = 0.0
+    peak: float = 0.0
+    said: str = ""
     peers: dict = field(default_factory=dict)
 
     def row(self, pairs: int) -> str:
         """One line of the table."""
-        mine, theirs = middle(self.ours), middle(self.bare)
+        mine = middle(self.ours)
         loop, factor = "not run here", ""
         if self.peers["seconds"]:
             peer, seconds = fastest(self.peers["seconds"])
             loop = f"{peer}, {seconds:.3g} s a pair: {seconds * pairs / 3600:.1f} h"
             factor = f"{seconds * pairs / mine:,.0f} ×"
         return (
-            f"| {self.name} | {mine:.1f} s | {theirs:.1f} s | {ratio(self.ours, self.bare):.2f} | "
-            f"{ratio(self.ours, self.bare, 'cpu'):.2f} | {loop} | {factor} |"
+            f"| {self.name} | {middle(self.ours, 'cpu'):.1f} s | {middle(self.bare, 'cpu'):.1f} s | "
+            f"{ratio(self.ours, self.bare, 'cpu'):.2f} | {mine:.1f} s | {middle(self.bare):.1f} s | "
+            f"{ratio(self.ours, self.bare):.2f} | {self.peak:.1f} GB | {loop} | {factor} |"
         )
 
     def profile(self) -> str:
@@ -267,7 +264,7 @@ class Found:
     def missed(self, pairs: int) -> list[str]:
         """Lines on the goals that are missed, with the reason."""
         lines = []
-        if ratio(self.ours, self.bare) > BARE_GOAL:
+        if ratio(self.ours, self.bare, "cpu") > BARE_GOAL:
             lines.append(f"- {self.name}, beside the bare products: {REASONS[self.name]}")
         if self.peers["seconds"]:
             factor = fastest(self.peers["seconds"])[1] * pairs / middle(self.ours)
@@ -278,12 +275,12 @@ class Found:
         return lines
 
 
-def middle(runs: Sequence[Run]) -> float:
-    return median(run.wall for run in runs)
+def middle(runs: Sequence[Run], of: str = "wall") -> float:
+    return median(getattr(run, of) for run in runs)
 
 
 def ratio(ours: Sequence[Run], bare: Sequence[Run], of: str = "wall") -> float:
-    """Median over the rounds that both were in."""
+    """Median over the rounds."""
     return median(getattr(a, of) / getattr(b, of) for a, b in zip(ours, bare, strict=True))
 
 
@@ -291,44 +288,37 @@ def fastest(seconds: dict[str, float]) -> tuple[str, float]:
     return min(seconds.items(), key=lambda item: item[1])
 
 
-@dataclass
-class Whole:
-    """What was measured of all measures."""
-
-    measures: list[Found]
-    facts: list[Run]
-    said: list[str] = field(default_factory=list)
-    peak: float = 0.0
-
-    def together(self) -> str:
-        """All measures of the first round and the facts of the spaces: one comparison."""
-        mine = self.facts[0].wall + sum(f.ours[0].wall for f in self.measures)
-        cpu = self.facts[0].cpu + sum(f.ours[0].cpu for f in self.measures)
-        theirs = sum(f.bare[0].wall for f in self.measures)
-        spent = sum(f.bare[0].cpu for f in self.measures)
-        return f"| together | {mine:.1f} s | {theirs:.1f} s | {mine / theirs:.2f} | {cpu / spent:.2f} | | |"
+def together(found: Sequence[Found]) -> str:
+    """All measures, and the facts of the spaces once: what one comparison by all of them takes."""
+    facts = [run for f in found for run in f.facts]
+    cells = []
+    for of in ("cpu", "wall"):
+        mine = middle(facts, of) + sum(middle(f.ours, of) for f in found)
+        theirs = sum(middle(f.bare, of) for f in found)
+        cells.append(f"{mine:.1f} s | {theirs:.1f} s | {mine / theirs:.2f}")
+    return f"| all, with facts | {' | '.join(cells)} | | | |"
 
 
-def measured(spaces: list[Space], rounds: int, peers: Peers | None) -> Iterator[Whole]:
-    """All of the figures after each round; the longest measure is run in the first alone."""
-    whole = Whole([Found(name) for name in LOOPS], [])
-    for at in range(rounds):
-        now = [f for f in whole.measures if at == 0 or f.name != "rsa_spearman"]
-        held = resident()
-        runs, result, said = ours([f.name for f in now], spaces)
-        whole.said = whole.said or said
-        # Before the bare stacks are made, which are larger.
-        whole.peak = whole.peak or peak_beyond(held)
-        whole.facts.append(runs["facts"])
-        for f in now:
-            f.ours.append(runs[f.name])
-            run, expected = bare(f.name, prepared(f.name, spaces))
+def measured(spaces: list[Space], rounds: int, peers: Peers | None) -> Iterator[list[Found]]:
+    """All of the figures so far, after each measure; the longest is run once."""
+    found = []
+    for name in LOOPS:
+        f = Found(name)
+        for at in range(1 if name == "rsa_spearman" else rounds):
+            held = resident()
+            run, facts, result, said = ours(name, spaces)
+            # Before the bare stack is made, which is larger.
+            f.peak = f.peak or peak_beyond(held)
+            f.ours.append(run)
+            f.facts.append(facts)
+            run, expected = bare(name, prepared(name, spaces))
             f.bare.append(run)
             if at == 0:
-                f.difference = apart(f.name, result, spaces, expected)
-                f.peers = loops(f.name, result, spaces, peers)
-            print(f.profile(), flush=True)
-        yield whole
+                f.said, f.difference = said, apart(result, spaces, expected)
+                f.peers = loops(name, result, spaces, peers)
+        found.append(f)
+        print(f.row(len(spaces) * (len(spaces) - 1) // 2), f.profile(), sep="\n", flush=True)
+        yield found
 
 
 def resident() -> int:
@@ -346,45 +336,46 @@ def peak_beyond(held: int) -> float:
     return (peak - held) / 1e9
 
 
-def page(whole: Whole, spaces: Sequence[Space], shape: str, peers: Peers | None) -> str:
+def page(found: Sequence[Found], spaces: Sequence[Space], shape: str, peers: Peers | None) -> str:
     """The whole page."""
-    found = whole.measures
     pairs = len(spaces) * (len(spaces) - 1) // 2
     own = ", ".join(f"{name} {version(name)}" for name in ("cospace", "numpy", "scipy"))
     said = "" if peers is None else "; " + ", ".join(f"{k} {v}" for k, v in peers.versions.items())
     wrong = [f"{peer} ({f.name}): {why}" for f in found for peer, why in f.peers["wrong"].items()]
     missed = [line for f in found for line in f.missed(pairs)]
+    facts = [run for f in found for run in f.facts]
     lines = [
         "# The grid",
         "",
         "Made by a script; not edited by hand: `python -m benchmarks.grid`, after "
         "`python benchmarks/peers/make_environment.py`.",
         "",
-        f"{shape}, float32 in; all {pairs:,} pairs, by `compare(spaces, measures, permutations=0)`: every "
+        f"{shape}, float32 in; all {pairs:,} pairs, by `compare(spaces, [measure], permutations=0)`: every "
         "cell has its value, the exact mean, spread and skewness over all permutations, and p. Planted spaces with "
         f"fixed seeds. Ours and the bare products run in turn, on {free_cores()} threads each (rounds: "
-        f"{len(found[0].ours)}, medians; RSA with Spearman in the first alone). The machine was shared with other "
-        "work: read ratios.",
+        f"{len(found[0].ours)}, medians; RSA with Spearman once). The machine was shared with other work, which "
+        "changed while this ran: seconds and ratios are of the processor, and beside them those of the wall.",
         "",
         "*Bare*: on rows prepared beforehand, one Gram product a space in float32 and one product of the stacked "
         "Grams with themselves, both of which numpy makes by symmetric halves; for Spearman the upper triangle of "
-        "each Gram is sorted and its ranks are stacked. *CPU*: the ratio in seconds of the processor. *Facts*: rank, "
-        "leading direction, repeats and fingerprint of every space, found once for all measures of a comparison. "
-        f"*Loop*: the fastest right peer on one thread, median over {SAMPLE} random pairs, times the number of pairs: "
-        "extrapolated, not run in full. *Right*: gives our value to 1e-5.",
+        "each Gram is sorted and its ranks are stacked. *Facts*: rank, leading direction, repeats and fingerprint of "
+        f"every space, found once for all measures of a comparison ({middle(facts, 'cpu'):.1f} s of the processor), "
+        "and not in the lines of the measures. *Memory*: at the peak, beyond the spaces. *Loop*: the fastest right peer on one "
+        f"thread, median over {SAMPLE} random pairs, times the number of pairs: extrapolated, not run in full; against "
+        "the wall. *Right*: gives our value to 1e-5.",
         "",
-        "| measure | ours | bare | ours / bare | CPU | loop | loop / ours |",
-        "|---|---:|---:|---:|---:|---|---:|",
+        "| measure | ours | bare | ours / bare | ours, wall | bare, wall | ratio, wall | memory | loop | loop / ours |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|---:|",
         *(f.row(pairs) for f in found),
-        f"| facts | {middle(whole.facts):.1f} s | | | | | |",
-        whole.together(),
+        together(found),
         "",
         "Largest difference from the bare products: "
         + ", ".join(f"{f.name} {f.difference:.1e}" for f in found)
-        + f". Memory at the peak of the comparison, beyond the spaces: {whole.peak:.1f} GB. "
-        "Said before it starts, each with the cells of those before it:",
+        + ".",
         "",
-        *(f"- {line}" for line in whole.said),
+        "Said before it starts:",
+        "",
+        *(f"- {f.said}" for f in found),
         "",
         "## Where the time goes",
         "",
@@ -427,8 +418,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(none, file=sys.stderr)
         peers = None
     try:
-        for whole in measured(spaces, asked.rounds, peers):
-            asked.into.write_text(page(whole, spaces, shape, peers), encoding="utf-8")
+        for found in measured(spaces, asked.rounds, peers):
+            asked.into.write_text(page(found, spaces, shape, peers), encoding="utf-8")
     finally:
         if peers is not None:
             for environment in peers.environments:

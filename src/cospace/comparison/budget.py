@@ -20,6 +20,7 @@ __all__ = [
     "CELL",
     "LONG",
     "SHARE",
+    "SPARE",
     "WIDEST",
     "WORKSPACE",
     "Estimate",
@@ -47,6 +48,8 @@ LONG = 1e11
 SHARE = 0.8
 """Share of the free memory that a comparison may fill."""
 
+SPARE = 10
+"""One part in so many of the memory is what the allocator cannot use again."""
 WORKSPACE = 24 * 2**20
 """Bytes that the linear algebra and the allocator of one thread hold beside arrays."""
 

@@ -10,6 +10,7 @@ from cospace._threads import free_cores
 from cospace.comparison.budget import (
     CELL,
     SHARE,
+    SPARE,
     WORKSPACE,
     Estimate,
     Size,
@@ -188,7 +189,7 @@ def estimate(
         need = stack_bytes(measure, size, draws, samples)
     else:
         work, need = pair_operations(measure, size, once, draws), pair_bytes(measure, size)
-    need += free_cores() * WORKSPACE + cells * CELL
+    need += need // SPARE + free_cores() * WORKSPACE + cells * CELL
     return Estimate(measure.name, size.spaces, once, work, need, free_bytes())
 
 
