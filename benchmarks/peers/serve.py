@@ -223,7 +223,7 @@ def _(x, y, k=10):
     index = faiss.IndexFlatIP(rows.shape[1])
     index.add(rows)
     found = index.search(rows[: len(y)], k + 1)[1]
-    return np.mean([[j for j in line if j != i][:k] for i, line in enumerate(found)])
+    return (found.sum() - np.arange(len(y)).sum()) / (k * len(y))  # without the rows themselves
 
 
 @peer("scikit-learn", "scikit-learn", "lle_similarity")
