@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cospace.comparison import compare
+from cospace.comparison import compare, plan
 from cospace.space import Space
 
 
@@ -65,3 +65,61 @@ def test_no_closed_form_where_groups_restrict_few_rows_or_relations_are_directed
     assert not any(c.null_exact for c in compare(spaces(), ["mutual_knn"]).cells)
     plain = compare(spaces(), ["mutual_knn"], permutations=0).cells[0]
     assert (plain.null_mean, plain.p) == (None, None)
+
+
+def notes(some, measures=("linear_cka",), **options):
+    cells = compare(some, list(measures), permutations=0, **options).cells
+    assert all(cell.p is None and cell.draws == 0 for cell in cells)
+    (note,) = {cell.note for cell in cells}
+    return note, {cell.null_exact for cell in cells}
+
+
+def test_a_cell_without_shuffles_says_why_it_has_no_null():
+    groups = ["p", "q"] * 30
+    assert notes(spaces(groups=groups), within=True) == (
+        "no shuffles were asked for, and there is no closed form inside groups: "
+        "shuffle (--permutations 199)",
+        {False},
+    )
+    assert notes(spaces(n=5)) == (
+        "no shuffles were asked for, and 5 rows are too few for the closed form, but all their orders "
+        "can be listed: shuffle (--permutations 199)",
+        {False},
+    )
+    assert notes(spaces(), ["mutual_knn", "procrustes_similarity"]) == (
+        "no shuffles were asked for, and this measure has no closed form: shuffle (--permutations 199)",
+        {False},
+    )
+    few = spaces(n=5)
+    listed = compare(few, ["linear_cka"], permutations=199).cells[0]
+    assert (listed.draws, listed.note) == (120, None)
+
+
+def test_a_measure_that_goes_pair_by_pair_says_that_it_has_no_closed_form(monkeypatch):
+    monkeypatch.setattr(plan, "stack_operations", lambda *_: 1 << 60)
+    assert notes(spaces()) == (
+        "no shuffles were asked for, and made pair by pair this measure has no closed form: "
+        "shuffle (--permutations 199)",
+        {False},
+    )
+
+
+def test_a_cell_with_an_exact_null_says_why_it_has_no_p():
+    assert notes(spaces(n=8)) == (
+        "8 rows have too few orders for p from mean, spread and skewness, at least 12 are needed: "
+        "shuffle instead (--permutations 999)",
+        {True},
+    )
+
+
+def test_a_streamed_grid_in_which_single_rows_rule_has_no_p(monkeypatch):
+    monkeypatch.setattr(plan, "stack_bytes", lambda *_: 1 << 60)
+    monkeypatch.setattr(plan, "_CHEAP", 0.0)
+    some = spaces()
+    for space, at in zip(some, (3, 30, 50), strict=True):
+        space.rows[at] *= 12.0
+    assert notes(some, ["debiased_cka"]) == (
+        "single rows hold so much of both spaces that mean, spread and skewness do not give p: "
+        "shuffle instead (--permutations 999), of fewer spaces at once where memory is short",
+        {True},
+    )

@@ -184,8 +184,14 @@ def test_without_permutations_there_are_values_and_what_has_a_closed_form():
     exact = {cell.measure for cell in result.cells if cell.null_exact}
     assert exact == {"debiased_cka", "linear_cka", "rsa_spearman"}
     for cell in result.cells:
-        assert (cell.p_search, cell.low, cell.note, cell.draws) == (None, None, None, 0)
-        if not cell.null_exact:
+        assert (cell.p_search, cell.low, cell.draws) == (None, None, 0)
+        if cell.null_exact:
+            assert (cell.p is None, cell.note) == (False, None)
+        else:
+            assert cell.note == (
+                "no shuffles were asked for, and this measure has no closed form: "
+                "shuffle (--permutations 199)"
+            )
             assert (cell.null_mean, cell.null_sd, cell.p) == (None, None, None)
 
 

@@ -66,8 +66,9 @@ def _page(catalogue: tuple[Measure, ...], descriptions: tuple[Description, ...])
         "senses: what is said to change nothing does not, and everything else does.",
         "",
         "*Alike* is the end of the range that means alike, and the value of a space against itself. *Kept*: what is "
-        "computed once a space. *Null*: `closed form` has its mean, spread and p over all permutations exactly "
-        "computed; `shuffles` are drawn; `on request` needs a fit or a decomposition for every shuffle "
+        "computed once a space. *Null*: `closed form` has its mean and spread over all permutations exactly "
+        "computed, and without shuffles p from them where no single rows rule it; `shuffles` are drawn; "
+        "`on request` needs a fit or a decomposition for every shuffle "
         "(`--permute-fits`). *Arrays*: `any` runs on the arrays of other libraries, such as torch, where they are.",
         "",
     )

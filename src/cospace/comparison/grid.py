@@ -34,7 +34,7 @@ from cospace.errors import UndefinedMeasureError
 from cospace.linalg import RTOL
 from cospace.measures import Measure
 from cospace.space import Space, matched
-from cospace.stats import MomentTable, Null, Permutations, Weights
+from cospace.stats import MomentTable, Null, PermutationMoments, Permutations, Weights
 from cospace.stats.ceiling import Ceiling
 from cospace.stats.intervals import group_weights, percentile_interval
 
@@ -82,8 +82,9 @@ def compare(
         Shuffles of the target's rows for the null and p. A measure that decomposes or fits every
         pair gets the mean of 20 shuffles and no p, unless ``permute_fits``. Measures that are
         inner products of symmetric relations (CKA, RSA) have the mean and spread over all
-        permutations in closed form; with 0 shuffles these and their p remain, by the Pearson type
-        III tail, and there is nothing else beside the values.
+        permutations in closed form; with 0 shuffles these remain, and from 12 rows on p by the
+        Pearson type III tail, unless single rows hold much of both spaces: such cells say so in
+        place of p. There is nothing else beside the values.
     correct
         ``max``: p of every cell corrected for the search over the sites of its two models, by the
         maximum statistic. ``holm`` and ``bh`` besides correct what that says of two models over
@@ -202,7 +203,7 @@ def compare(
         ticker.begin(plan.measure.title)
         table = tables.setdefault(plan.reduced, Pairwise(found, plan.reduced))
         try:
-            rows = _scores(part, table, weights, ticker, by=intervals)
+            rows = part.told(_scores(part, table, weights, ticker, by=intervals), n)
         except UndefinedMeasureError as error:
             rows = {pair: Scored(None, reason=str(error)) for pair in plan.pairs}
         if part.jackknife:
@@ -321,17 +322,26 @@ def _scores(
             value = number(values[a, b])
         except UndefinedMeasureError as error:
             return Scored(None, reason=str(error))
+        moments = None if exact is None else exact.at(a, b)
         return Scored(
             value,
             Null(draws[:, a, b]) if len(draws) else None,
-            note=note,
-            exact=None if exact is None else exact.at(a, b),
+            note=_noted(note, plan, moments) if not len(draws) else note,
+            exact=moments,
             low=None if ends is None else float(ends.low[a, b]),
             high=None if ends is None else float(ends.high[a, b]),
             interval=kind,
         )
 
     return {(i, j): scored(i, j) for i, j in plan.pairs}
+
+
+def _noted(note: str | None, plan: Plan, moments: PermutationMoments | None) -> str | None:
+    """Say why the moments give no p, where they do not."""
+    if moments is None or moments.untold is None:
+        return note
+    fewer = ", of fewer spaces at once where memory is short" if plan.streamed else ""
+    return f"{moments.untold}{fewer}"
 
 
 def _route(plan: Plan) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cospace.comparison.pairwise import steps
-from cospace.comparison.plan import Plan
+from cospace.comparison.pairwise import Scored, steps
+from cospace.comparison.plan import Pair, Plan
 from cospace.stats import Permutations
+from cospace.stats.closed_form import FEWEST
 
 __all__ = ["Part", "Progress", "Ticker"]
 
@@ -52,6 +53,26 @@ class Part:
             "every shuffle would need its own fit or decomposition: mean of "
             f"{len(self.drawn)} shuffles only"
         )
+
+    def told(self, rows: Mapping[Pair, Scored], n: int) -> dict[Pair, Scored]:
+        """Say of every value without a null why it has none, where no shuffles were asked for."""
+        if len(self.shuffles):
+            return dict(rows)
+        if not self.free:
+            why = "there is no closed form inside groups"
+        elif n < FEWEST:
+            why = f"{n} rows are too few for the closed form, but all their orders can be listed"
+        elif self.plan.measure.relation is not None and not self.plan.stacked:
+            why = "made pair by pair this measure has no closed form"
+        else:
+            why = "this measure has no closed form"
+        note = f"no shuffles were asked for, and {why}: shuffle (--permutations 199)"
+
+        def bare(row: Scored) -> bool:
+            nothing = row.null is None and row.exact is None and row.note is None
+            return row.value is not None and nothing
+
+        return {pair: replace(row, note=note) if bare(row) else row for pair, row in rows.items()}
 
     def steps(self, spaces: int, samples: int) -> int:
         """How often it reports progress where every pair has a value."""

@@ -108,7 +108,8 @@ class Cell:
     """Number of shuffles."""
     p: float | None = None
     """(1 + shuffles at least as alike) / (1 + draws); without shuffles, where the null is exact, the
-    Pearson type III tail of its mean, spread and skewness."""
+    Pearson type III tail of its mean, spread and skewness, from 12 rows on and where no single rows
+    hold much of both spaces: otherwise None, see ``note``."""
     p_search: float | None = None
     """The same against the most surprising of all cells of the two models (maximum statistic, each
     cell at its own level and spread): corrected for a search over sites."""

@@ -21,6 +21,7 @@ from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
 from cospace.space import Space
 from cospace.stats import Invariants, Permutations, Weights
+from cospace.stats.closed_form import FEWEST
 from cospace.summaries import Order, Relation
 
 __all__ = ["Dense", "Sparse", "Stack", "Triangle", "stack"]
@@ -195,7 +196,7 @@ class Dense:
     def invariants(self) -> Sequence[Invariants] | None:
         """Index sums of each symmetric relation; None for directed ones, or fewer than 6 rows."""
         n, count = self.first.n, self.columns.shape[1]
-        if self.first.form != "triangle" or n < 6:
+        if self.first.form != "triangle" or n < FEWEST:
             return None
         place = Triangle.of(n).place
 

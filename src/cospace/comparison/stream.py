@@ -18,6 +18,7 @@ from cospace.errors import UndefinedMeasureError
 from cospace.measures import Measure
 from cospace.space import Space
 from cospace.stats import Invariants, Permutations, Weights
+from cospace.stats.closed_form import FEWEST
 
 __all__ = ["Stream", "stream"]
 
@@ -133,7 +134,7 @@ class Stream:
 
     def invariants(self) -> Sequence[Invariants] | None:
         """Index sums up to third order, for the exact null; None for fewer than 6 rows."""
-        if len(self._found[0].on) < 6:
+        if len(self._found[0].on) < FEWEST:
             return None
         squares, cubes = self._pass.squares, self._pass.cubes
         places = np.flatnonzero([made is not None for made in self.kept])

@@ -39,7 +39,9 @@ def how_to_read(result: Comparison) -> dict[str, Any]:
             "p",
             "(1 + shuffles at least as alike) / (1 + shuffles). With 199 shuffles the least possible "
             "p is 0.005. Without shuffles, where the null is exact, p is the tail of the Pearson type "
-            "III distribution with the null's mean, spread and skewness. A cell without p says why.",
+            "III distribution with the null's mean, spread and skewness (no less than the normal tail where "
+            "the skewness is negative). Where single rows hold much of both spaces, or rows are fewer than "
+            "12, these three do not give p, and shuffles must. A cell without p says why.",
         ),
         (
             "p (search)",

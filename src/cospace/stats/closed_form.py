@@ -7,6 +7,10 @@ blocks and g_A the sum of the m-fold product of entries of A over distinct indic
 linear combination (Möbius inversion on the lattice of partitions) of plain index sums of A alone,
 each a product of the sums of its connected parts (``Sums``): every space pays once, and every pair is
 a short bilinear form.
+
+Mean, spread and skewness give p where no row matters much by itself. Where single rows hold much of
+both relations, whether these meet decides the statistic, three moments do not say how often they
+do, and there is no p (``PermutationMoments.untold``).
 """
 
 from __future__ import annotations
@@ -32,6 +36,23 @@ LEAST_P = 1e-6
 _NORMAL = 1e-5
 """Skewness below which the tail is that of the normal distribution, to 1e-5 of itself."""
 
+MEETING = 1.0
+"""Most that n times the shares of the largest rows may be, for a p.
+
+Of two relations without a diagonal, whose largest rows hold the shares s and t of all squares, the
+statistic has the variance v over all permutations, and the term of those two rows, where they meet,
+2 n s t v: no more than twice the whole. Over independent pairs of normal, t, Cauchy, lognormal and
+clustered rows, and with one row far out, of 12, 20, 40 and 100 rows, P(p <= 0.05, 0.01, 0.001) was
+then at most 0.064, 0.017 and 0.003 wherever 2,000 pairs had a p, against 0.115, 0.050 and 0.041
+without the rule; p was within a factor of 2 of the sampled one down to 0.01, of 3 at 0.0025.
+"""
+
+FEWEST = 6
+"""Rows from which the moments have a closed form."""
+
+LEAST_ROWS = 12
+"""Rows from which three moments may give a p: fewer have too few orders that differ."""
+
 Floats = npt.NDArray[np.float64]
 Blocks = tuple[int, ...]
 
@@ -46,14 +67,38 @@ class PermutationMoments:
     """Standard deviation."""
     skewness: float
     """Third standardised moment."""
+    n: int = LEAST_ROWS
+    """Number of rows."""
+    meeting: float = 0.0
+    """n times the shares of all squares that the largest row of either relation holds."""
 
-    def p(self, value: float) -> float:
+    @property
+    def untold(self) -> str | None:
+        """Why these moments give no p; None where they do."""
+        if self.n < LEAST_ROWS:
+            return (
+                f"{self.n} rows have too few orders for p from mean, spread and skewness, at least "
+                f"{LEAST_ROWS} are needed: shuffle instead (--permutations 999)"
+            )
+        if not self.meeting <= MEETING:
+            return (
+                "single rows hold so much of both spaces that mean, spread and skewness do not give p: "
+                "shuffle instead (--permutations 999)"
+            )
+        return None
+
+    def p(self, value: float) -> float | None:
         """Upper tail at ``value`` of the Pearson type III distribution with these moments.
 
-        Never below 1e-6: three moments say nothing about how much smaller it is.
+        With a negative skewness that distribution ends, and values beyond its end would be
+        impossible: there the tail is at least that of the normal distribution. Never below 1e-6,
+        as three moments say nothing about how much smaller it is; None where they give no p, see
+        ``untold``.
         """
         if self.sd == 0.0:
             return 1.0
+        if self.untold is not None:
+            return None
         return max(_tail((value - self.mean) / self.sd, self.skewness), LEAST_P)
 
 
@@ -74,6 +119,8 @@ class Invariants:
     """Index sums of second order over the rest, one for each pattern."""
     third: Floats
     """Index sums of third order."""
+    largest: float
+    """Share of the squares of the rest that its largest row holds; 0 where there is no rest."""
 
     @classmethod
     def of(cls, matrix: Floats) -> Invariants:
@@ -86,9 +133,9 @@ class Invariants:
             permutations are few enough to be listed.
         """
         n = len(matrix)
-        if n < 6:
+        if n < FEWEST:
             raise UndefinedMeasureError(
-                f"Closed-form permutation moments need at least 6 rows, got {n}: list the permutations."
+                f"Closed-form permutation moments need at least {FEWEST} rows, got {n}: list the permutations."
             )
         diagonal = float(np.trace(matrix)) / n
         off = (float(matrix.sum()) - diagonal * n) / (n * (n - 1))
@@ -105,11 +152,13 @@ class Invariants:
             for order in (2, 3)
         ]
         off, diagonal = means
+        squares = float(sums.squares.sum())
         return cls(
             len(sums.on),
             (off / size, diagonal / size),
             found[0] / size**2,
             found[1] / size**3,
+            float(sums.squares.max()) / squares if squares > 0 else 0.0,
         )
 
 
@@ -140,6 +189,10 @@ class MomentTable:
     """Standard deviations."""
     skewness: Floats
     """Third standardised moments; 0 where no permutation changes anything."""
+    n: int
+    """Number of rows."""
+    meeting: Floats
+    """n times the shares of the largest rows."""
 
     @classmethod
     def of(cls, relations: Sequence[Invariants]) -> MomentTable:
@@ -152,21 +205,31 @@ class MomentTable:
         sums = np.array([made.third for made in relations])
         third = _moment(3, n, sums, sums)
         cube = sd**3
-        return cls(mean, sd, np.divide(third, cube, out=np.zeros_like(sd), where=cube > 0))
+        skewness = np.divide(third, cube, out=np.zeros_like(sd), where=cube > 0)
+        largest = np.array([made.largest for made in relations])
+        return cls(mean, sd, skewness, n, n * np.outer(largest, largest))
 
     def at(self, i: int, j: int) -> PermutationMoments:
         """Moments of one pair."""
-        found = (table[i, j] for table in (self.mean, self.sd, self.skewness))
-        return PermutationMoments(*map(float, found))
+        mean, sd, skewness, meeting = (
+            float(table[i, j]) for table in (self.mean, self.sd, self.skewness, self.meeting)
+        )
+        return PermutationMoments(mean, sd, skewness, self.n, meeting)
 
 
 def _tail(z: float, skewness: float) -> float:
-    """Upper tail of the Pearson type III distribution of mean 0, variance 1 and that skewness."""
+    """Upper tail of the Pearson type III distribution of mean 0, variance 1 and that skewness.
+
+    No less than the normal one where the skewness is negative.
+    """
+    normal = float(ndtr(-z))
     if abs(skewness) < _NORMAL:
-        return float(ndtr(-z))
+        return normal
     shape = 4.0 / skewness**2  # of a gamma distribution, turned round for a negative skewness
     at = max(shape + 2.0 * z / skewness, 0.0)
-    return float((gammaincc if skewness > 0 else gammainc)(shape, at))
+    if skewness > 0:
+        return float(gammaincc(shape, at))
+    return max(float(gammainc(shape, at)), normal)
 
 
 def _moment(order: int, n: int, a: Floats, b: Floats) -> Floats:
