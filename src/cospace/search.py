@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace._arrays import Array, to_numpy
+from cospace._numbers import check_whole
 from cospace._threads import each, free_cores
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.linalg import wide_mean
@@ -401,6 +402,7 @@ class Search:
 
 
 def _plain(rows: Array, k: int) -> npt.NDArray[Any]:
+    check_whole(k=k)
     if k < 1:
         raise InputError(f"{k} neighbours were asked for; at least 1 is needed.")
     x = to_numpy(rows)

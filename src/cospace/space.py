@@ -52,6 +52,10 @@ class Space:
     steps: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError(
+                f"The name of a space is {self.name!r}; a string that is not empty is expected."
+            )
         object.__setattr__(self, "rows", as_rows(self.rows, name=self.name))
         object.__setattr__(self, "facts", MappingProxyType(dict(self.facts)))
         for column in ("ids", "groups"):

@@ -98,7 +98,36 @@ def test_intervals_and_ceilings_are_columns_when_asked_for(cli, tmp_path):
     assert (
         "95 %: bootstrap over rows; jackknife over folds, about the value less its bias.\n" in found
     )
-    assert "ceiling: noise ceiling by split halves of the coordinates.\n" in found
+    assert "ceiling: what as many other coordinates of the same kind would reach (split" in found
+    assert ("A value above it" in found) == (float(first.split()[1]) > float(ceiling))
+
+
+def test_a_value_above_its_ceiling_is_told(cli, tmp_path):
+    """The same coordinates under a little noise are more alike than other coordinates."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 8))
+    for name in "ab":
+        np.save(
+            tmp_path / f"{name}.npy", np.c_[rows, rows[:, :3]] + 0.1 * rng.normal(size=(60, 11))
+        )
+    words = ("compare", "a.npy", "b.npy", "--measures", "debiased_cka", "--ceiling")
+    found = cli(*words, "--report", "r.html").out
+    assert "A value above it: the two share more than random coordinates would" in found
+    assert "above its ceiling 0." in (tmp_path / "r.html").read_text()
+
+
+def test_rows_not_drawn_again_without_shuffles_are_told(cli, arrays):
+    arrays()
+    words = ("compare", "a.npy", "b.npy", "--measures", "debiased_cka", "--permutations", "0")
+    found = cli(*words, "--intervals", "rows").out
+    assert "95 %: no interval: with 0 shuffles rows are not drawn again either. Shuffle" in found
+
+
+def test_components_beyond_the_widths_are_not_shown(cli, arrays):
+    arrays()
+    words = ("compare", "a.npy", "b.npy", "--measures", "debiased_cka", "--reduced")
+    assert "PCs)" not in cli(*words, 100).out
+    assert "(3 PCs)" in cli(*words, 3).out
 
 
 def test_confounds_of_arrays_are_in_the_texts_that_are_named(cli, tmp_path):
@@ -106,6 +135,8 @@ def test_confounds_of_arrays_are_in_the_texts_that_are_named(cli, tmp_path):
     words = ("compare", *files, "--measures", "rsa_spearman", "--beyond")
     found = cli(*words, "length,words", "--texts", "t.jsonl")
     assert found.code == 0, found.err
+    assert "- in place of p: shuffled rows would not share the length and words of" in found.out
+    assert found.out.splitlines()[4].endswith("not tested")
     assert [line.split()[0] for line in found.out.splitlines()[3:5]] == [
         "rsa_spearman",
         "partial_rsa",
@@ -141,6 +172,11 @@ def test_measures_inside_groups(cli, model_folders, texts):
         ("--intervals folds --measures rsa_pearson", "Intervals over folds are for linear_cka"),
         ("--ceiling --measures linear_cka", "A noise ceiling is for similarities"),
         ("--beyond lenght", "'lenght' is not a confound. Did you mean 'length'?"),
+        ("--measures partial_rsa", "leave it out of --measures and add --beyond length, words or"),
+        (
+            "--measures linear_cka --permute-fits",
+            "permute_fits (--permute-fits) is for measures that",
+        ),
         ("--beyond ,", "--beyond names nothing: name length, words or group"),
         ("--beyond words --texts t.jsonl", "a has no ids, so that nothing says which text"),
         ("--measures within_group_rsa", "within_group_rsa needs groups"),

@@ -77,7 +77,7 @@ def test_a_space_in_which_nothing_repeats_has_none_and_it_is_told():
     assert by_pair["s14", "one"] is None
     assert by_pair["s14", "s30"] is not None
     assert result.warnings[-1] == (
-        "No noise ceiling by Debiased CKA for 1 of 4 spaces: A space of width 1 has no halves: at "
+        "No noise ceiling by Debiased CKA for one (1 of 4 spaces): A space of width 1 has no halves: at "
         "least 2 coordinates are needed."
     )
 

@@ -404,6 +404,6 @@ def test_a_noise_ceiling_is_named_as_such() -> None:
     text = Reader(render(yardstick(ceiling=True))).text
     assert re.search(r"Debiased CKA ↑ a / b 0\.\d{3} ceiling 0\.\d{3} ", text)
     assert re.search(r"Linear CKA ↑ a / b 0\.\d{3} 0\.\d{3} ±", text)
-    assert "Ceiling: noise ceiling by split halves of the coordinates." in text
+    assert "Ceiling: what other coordinates of the same kind, as many again, would reach" in text
     assert "By split halves of the coordinates: the measure between random halves" in text
     assert "ceiling" not in Reader(render(yardstick())).text

@@ -87,7 +87,8 @@ def compare(
     beyond: Annotated[
         str | None,
         typer.Option(
-            metavar="WHAT", help="Add RSA beyond length, words or group of the texts, by commas."
+            metavar="WHAT",
+            help="Add RSA beyond length, words or group of the texts, by commas; p beyond group alone.",
         ),
     ] = None,
     grid: Annotated[
@@ -261,7 +262,7 @@ def _told(needed: Estimate) -> None:
 
 def _measures(names: str) -> list[str]:
     from cospace.measures import CATALOGUE
-    from cospace.measures.confound import INSIDE_GROUPS
+    from cospace.measures.confound import BEYOND, INSIDE_GROUPS
 
     chosen = split(names)
     if not chosen:
@@ -270,6 +271,11 @@ def _measures(names: str) -> list[str]:
         raise InputError("--measures names one twice: name each once.")
     known = [*(measure.name for measure in CATALOGUE), *INSIDE_GROUPS]
     for name in chosen:
+        if name == BEYOND:
+            raise InputError(
+                f"{BEYOND} must be told beyond what: leave it out of --measures and add --beyond length, words or "
+                "group."
+            )
         if name not in known:
             raise UnknownNameError.among(name, known, "measure")
     return chosen

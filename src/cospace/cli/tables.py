@@ -24,7 +24,12 @@ _INTERVALS = {
     "groups": "bootstrap over groups",
     "folds": "jackknife over folds, about the value less its bias",
 }
-_CEILING = "ceiling: noise ceiling by split halves of the coordinates"
+_CEILING = "ceiling: what as many other coordinates of the same kind would reach (split halves of the coordinates)"
+_ABOVE = "A value above it: the two share more than random coordinates would, such as the coordinates themselves"
+_NOT_DRAWN = (
+    "95 %: no interval: with 0 shuffles rows are not drawn again either. Shuffle (--permutations 199), or take "
+    "--intervals groups or folds"
+)
 PAIRS = 10
 """Most pairs that are shown with every measure; more are shown with the main one."""
 
@@ -87,7 +92,7 @@ def print_comparison(result: Comparison, *, brief: bool = False, intervals: bool
     bests = best_pairs(result)
     pairs = list(dict.fromkeys(frozenset(best.models) for best in bests))
     main = primary(result)
-    notes = _Notes(intervals=intervals)
+    notes = _Notes(intervals=intervals, drawn=bool(result.settings.get("bootstrap_samples", 1)))
     if brief or len(pairs) > PAIRS:
         brief = True
         shown = [best for best in bests if main is not None and best.measure.name == main.name]
@@ -111,8 +116,9 @@ def print_comparison(result: Comparison, *, brief: bool = False, intervals: bool
 class _Notes:
     """What is shown beside the values, and reasons of empty cells, numbered as they come."""
 
-    def __init__(self, *, intervals: bool = False) -> None:
+    def __init__(self, *, intervals: bool = False, drawn: bool = True) -> None:
         self.reasons: list[str] = []
+        self.drawn = drawn
         self.intervals = intervals
 
     def mark(self, reason: str) -> str:
@@ -121,6 +127,8 @@ class _Notes:
         return f"no value [{self.reasons.index(reason) + 1}]"
 
     def lines(self, shown: Sequence[Best], *, searched: bool) -> list[tuple[str, str]]:
+        from cospace.report.verdicts import above_ceiling
+
         cells = [best.cell for best in shown]
         found = [(f"[{i}] ", reason) for i, reason in enumerate(self.reasons, start=1)]
         if any(cell.null_mean is not None for cell in cells):
@@ -132,9 +140,11 @@ class _Notes:
             found.append(("", f"{text}."))
         if self.intervals:
             told = [_INTERVALS[kind] for kind in _INTERVALS if kind in {c.interval for c in cells}]
-            found.append(("", f"95 %: {'; '.join(told)}." if told else "95 %: no interval."))
+            bare = "95 %: no interval" if self.drawn else _NOT_DRAWN
+            found.append(("", f"95 %: {'; '.join(told)}." if told else f"{bare}."))
         if any(cell.ceiling is not None for cell in cells):
-            found.append(("", f"{_CEILING}."))
+            above = f" {_ABOVE}." if any(map(above_ceiling, cells)) else ""
+            found.append(("", f"{_CEILING}.{above}"))
         notes = dict.fromkeys(cell.note for cell in cells if cell.note and cell.p is None)
         found += [("", f"{EMPTY} in place of p: {note}.") for note in notes]
         return found

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cospace._numbers import check_seed, check_whole
 from cospace.comparison.ceilings import has_ceiling
 from cospace.comparison.search import CORRECTIONS
 from cospace.errors import InputError, RowMismatchError, UnknownNameError
 from cospace.measures import CATALOGUE, DEFAULT, Measure
-from cospace.measures.confound import INSIDE_GROUPS, beyond, inside_groups
+from cospace.measures.confound import BEYOND, INSIDE_GROUPS, beyond, inside_groups
 from cospace.space import Space
 
 __all__ = [
@@ -29,6 +31,11 @@ INTERVALS = ("rows", "groups", "folds")
 
 def named_spaces(spaces: Sequence[Space] | Mapping[str, npt.ArrayLike]) -> list[Space]:
     """Two or more spaces of different names."""
+    if isinstance(spaces, Space | str) or not isinstance(spaces, Iterable):
+        given = "one Space" if isinstance(spaces, Space) else f"a {type(spaces).__name__}"
+        raise InputError(
+            f"spaces is {given}; a list of Spaces, or a dictionary of names and arrays, is expected."
+        )
     if isinstance(spaces, Mapping):
         found = [Space(rows, name=name) for name, rows in spaces.items()]
     else:
@@ -64,7 +71,7 @@ def measures_of(
         measures = [measures]
     known = {measure.name: measure for measure in CATALOGUE}
     chosen = []
-    for wanted in measures:
+    for wanted in _listed("measures", measures, "names or Measures"):
         if isinstance(wanted, Measure):
             if wanted.groups is not None and len(wanted.groups) != spaces[0].n:
                 raise InputError(
@@ -72,6 +79,13 @@ def measures_of(
                     "compared: make it for these."
                 )
             chosen.append(wanted)
+        elif not isinstance(wanted, str):
+            raise InputError(_no_measure(wanted, (*known, *INSIDE_GROUPS)))
+        elif wanted == BEYOND:
+            raise InputError(
+                f"{BEYOND} must be told beyond what: leave it out of the measures and ask for beyond=['length'] "
+                "('length', 'words', 'group'; on the command line: --beyond length)."
+            )
         elif wanted in INSIDE_GROUPS:
             chosen.append(inside_groups(wanted, groups_of(spaces, wanted)))
         elif wanted in known:
@@ -82,6 +96,15 @@ def measures_of(
         raise InputError("No measure was named: name at least one, or leave measures= out.")
     if isinstance(confounds, str):
         confounds = [confounds]
+    confounds = _listed("beyond", confounds, "'length', 'words' or 'group'")
+    odd: Any = next((name for name in confounds if not isinstance(name, str)), None)
+    if odd is not None:
+        raise InputError(f"beyond holds {odd!r}; names are expected: 'length', 'words' or 'group'.")
+    given: Any = texts
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(
+            f"texts is a {type(given).__name__}; a dictionary of ids and their texts is expected."
+        )
     if confounds:
         groups = groups_of(spaces, "Likeness beyond group") if "group" in confounds else None
         needed = set(confounds) & {"length", "words"}
@@ -94,22 +117,62 @@ def measures_of(
     return chosen
 
 
-def check_options(correct: str, intervals: str, reduced: int | None, rng: int) -> None:
+def _listed(name: str, given: Any, what: str) -> list[Any]:
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise InputError(f"{name} is {given!r}; {what}, one or a list of them, are expected.")
+    return list(given)
+
+
+def _no_measure(given: object, known: Iterable[str]) -> str:
+    """Say of a function what to name instead, and of another thing that it is no measure."""
+    name = getattr(given, "__name__", None)
+    if not callable(given) or name is None:
+        return f"measures holds {given!r}; names of the catalogue, or Measures, are expected."
+    if name in known:
+        return f'measures holds the function {name}; name it: "{name}".'
+    return (
+        f"measures holds the function {name}; a name of the catalogue is expected, or a Measure that holds your "
+        "function and its claims."
+    )
+
+
+def check_options(
+    correct: str, intervals: str, reduced: int | None, rng: int, permutations: int
+) -> None:
     """Refuse options out of their range."""
-    if correct not in CORRECTIONS:
-        raise UnknownNameError.among(correct, CORRECTIONS, "correction")
-    if intervals not in INTERVALS:
-        raise UnknownNameError.among(intervals, INTERVALS, "kind of interval")
+    words: tuple[tuple[str, Any, tuple[str, ...], str], ...] = (
+        ("correct", correct, CORRECTIONS, "correction"),
+        ("intervals", intervals, INTERVALS, "kind of interval"),
+    )
+    for name, word, known, what in words:
+        if not isinstance(word, str):
+            wanted = ", ".join(map(repr, known))
+            raise InputError(f"{name} is {word!r}; one of {wanted} is expected.")
+        if word not in known:
+            raise UnknownNameError.among(word, known, what)
+    check_whole(permutations=permutations)
+    check_whole(reduced=reduced, or_none=True)
+    if permutations < 0:
+        raise InputError(f"{permutations} permutations were asked for; 0 or more are expected.")
     if reduced is not None and reduced < 1:
         raise InputError(f"reduced is {reduced}; 1 or more principal components are expected.")
-    if not isinstance(rng, int | np.integer) or rng < 0:
-        raise InputError(f"The seed is {rng!r}; a whole number, 0 or more, is expected.")
+    check_seed(rng)
 
 
 def check_parts(
-    measures: Sequence[Measure], intervals: str, *, ceiling: bool, reduced: int | None
+    measures: Sequence[Measure],
+    intervals: str,
+    *,
+    ceiling: bool,
+    reduced: int | None,
+    permute_fits: bool,
 ) -> None:
     """Refuse what has no part in any of the measures."""
+    if permute_fits and not any(m.decomposes for m in measures):
+        raise InputError(
+            "permute_fits (--permute-fits) is for measures that decompose or fit every pair, such as "
+            "procrustes_similarity and heldout_r2, and none was asked for: name one, or leave it out."
+        )
     if intervals == "folds" and not any(m.folds for m in measures):
         able = ", ".join(m.name for m in CATALOGUE if m.folds)
         raise InputError(

@@ -63,7 +63,7 @@ def cells_of(
             high=row.high,
             interval=row.interval,
             ceiling=None if row.value is None else _ceiling(ceilings, i, j),
-            reduced=plan.reduced,
+            reduced=narrow if narrow < max(source.width, target.width) else None,
             held_out=measure.held_out,
             reason=row.reason,
             note=None if row.value is None else measure.untested or row.note or note,

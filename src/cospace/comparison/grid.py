@@ -107,7 +107,7 @@ def compare(
         each direction of the two spaces.
     ceiling
         Put the noise ceiling by split halves of the coordinates beside similarities that are 0 by
-        chance.
+        chance: what another sample of as many coordinates would reach, which a value may exceed.
     beyond
         Add RSA less what rises with differences in ``length``, ``words`` or ``group`` of the texts,
         or in several of them at once. Beyond ``group`` its rows are shuffled inside the groups;
@@ -148,11 +148,11 @@ def compare(
     >>> round(result.value("linear_cka", source="a", target="b"), 12)
     1.0
     """
-    check_options(correct, intervals, reduced, rng)
+    check_options(correct, intervals, reduced, rng, permutations)
     aligned = matched(named_spaces(spaces))
     found = list(aligned.spaces)
     chosen = measures_of(measures, found, beyond, texts)
-    check_parts(chosen, intervals, ceiling=ceiling, reduced=reduced)
+    check_parts(chosen, intervals, ceiling=ceiling, reduced=reduced, permute_fits=permute_fits)
     n = found[0].n
     generator = np.random.default_rng(rng)
     groups = groups_of(found, "Shuffling within groups") if within else None
@@ -210,11 +210,12 @@ def compare(
             rows = jackknifed(plan.measure, table, rows, np.random.default_rng([rng, 1]), ticker)
             told += _without(rows, plan.measure)
         ceilings = ceilings_of(plan.measure, found, rng, ticker) if part.ceiling else None
-        told += _bare(ceilings or (), plan.measure)
+        told += _bare(found if ceilings else (), ceilings or (), plan.measure)
         ticker.end()
         if measures is not None and all(row.value is None for row in rows.values()):
-            reason = next(iter(rows.values())).reason
-            raise UndefinedMeasureError(f"{plan.measure.name} of {_names(found, plan)}: {reason}")
+            first = next(iter(rows.values()))
+            where = "" if first.fault is not None else f"{_names(found, plan)}: "
+            raise UndefinedMeasureError(f"{plan.measure.name} of {where}{first.reason}")
         cells += cells_of(plan, rows, facts, part.shuffles, part.note, ceilings)
         if all(later.plan.measure.summarise != plan.measure.summarise for later in parts[at + 1 :]):
             for table in tables.values():
@@ -281,12 +282,19 @@ def _without(rows: Mapping[Pair, Scored], measure: Measure) -> Iterator[str]:
         )
 
 
-def _bare(ceilings: Sequence[Ceiling | str], measure: Measure) -> Iterator[str]:
+def _bare(
+    spaces: Sequence[Space], ceilings: Sequence[Ceiling | str], measure: Measure
+) -> Iterator[str]:
     """Tell of spaces that have no noise ceiling."""
-    reasons = [found for found in ceilings if isinstance(found, str)]
-    if reasons:
-        title = "" if measure.title in reasons[0] else f" by {measure.title}"
-        yield f"No noise ceiling{title} for {len(reasons)} of {len(ceilings)} spaces: {reasons[0]}"
+    bare = [
+        (space.name, c) for space, c in zip(spaces, ceilings, strict=True) if isinstance(c, str)
+    ]
+    if bare:
+        name, reason = bare[0]
+        title = "" if measure.title in reason else f" by {measure.title}"
+        more = f" and {len(bare) - 1} more" if len(bare) > 1 else ""
+        share = f"{len(bare)} of {len(ceilings)} spaces"
+        yield f"No noise ceiling{title} for {name}{more} ({share}): {reason}"
 
 
 def _scores(
@@ -299,10 +307,14 @@ def _scores(
         return table.score(plan.measure, plan.pairs, shuffles, tick)
     make = stream if plan.streamed else stack
     stacked: Stack = make(plan.measure, table.at(range(len(table.spaces))), tick)
+    raw = stacked.values()
+    for i, j in plan.pairs:
+        if stacked.reasons[i] is None and stacked.reasons[j] is None and np.isfinite(raw[i, j]):
+            plan.measure.check_value(float(raw[i, j]))
     least, most = plan.measure.bounds  # which rounding must not leave
     values, draws = (
         np.clip(found, -1.0 if least is None else least, 1.0 if most is None else most)
-        for found in (stacked.values(), stacked.null(shuffles, tick))
+        for found in (raw, stacked.null(shuffles, tick))
     )
     samples = stacked.bootstrap(weights, tick)
     invariants = stacked.invariants() if part.free else None
@@ -313,9 +325,11 @@ def _scores(
     ends = None if samples is None else percentile_interval(samples)
 
     def scored(i: int, j: int) -> Scored:
-        reason = stacked.reasons[i] or stacked.reasons[j]
-        if reason is not None:
-            return Scored(None, reason=reason)
+        bare = Scored.without(
+            [table.spaces[i], table.spaces[j]], [stacked.reasons[i], stacked.reasons[j]]
+        )
+        if bare is not None:
+            return bare
         # The mirrored pair of a symmetric measure has the same null: it takes the same numbers.
         a, b = (i, j) if i < j or not plan.measure.symmetric else (j, i)
         try:

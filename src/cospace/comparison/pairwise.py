@@ -46,6 +46,19 @@ class Scored:
     """Upper end of the interval."""
     interval: Interval | None = None
     """What was drawn again or left out for it."""
+    fault: str | None = None
+    """Name of the space that alone has no value, where the reason is of one."""
+
+    @classmethod
+    def without(cls, ends: Sequence[Space], reasons: Sequence[str | None]) -> Scored | None:
+        """No value, where a space has none; the space is named unless both are alike in it."""
+        found = [(space.name, why) for space, why in zip(ends, reasons, strict=True) if why]
+        if not found:
+            return None
+        name, reason = found[0]
+        if [why for _, why in found] == [reason, reason]:
+            return cls(None, reason=reason)
+        return cls(None, reason=f"{name}: {reason}", fault=name)
 
 
 @dataclass(eq=False)
@@ -125,13 +138,16 @@ class Pairwise:
 
     def _value(self, measure: Measure, i: int, j: int) -> Scored:
         source, target = self.kept[i, measure.summarise], self.kept[j, measure.summarise]
-        for kept in (source, target):
-            if isinstance(kept, Exception):
-                return Scored(None, reason=why(kept))
+        reasons = [why(kept) if isinstance(kept, Exception) else None for kept in (source, target)]
+        bare = Scored.without([self.spaces[i], self.spaces[j]], reasons)
+        if bare is not None:
+            return bare
         try:
-            return Scored(number(measure.of(source, target)))
+            value = number(measure.of(source, target))
         except UNDEFINED as error:
             return Scored(None, reason=why(error))
+        measure.check_value(value)
+        return Scored(value)
 
     def _draws(
         self, measure: Measure, i: int, j: int, orders: Iterable[Order]

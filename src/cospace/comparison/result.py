@@ -121,8 +121,9 @@ class Cell:
     """What was drawn again or left out for it: ``rows`` or ``groups`` (bootstrap), ``folds`` (jackknife
     about the value with its bias taken off)."""
     ceiling: float | None = None
-    """Noise ceiling by split halves of the coordinates: the value to be expected of two spaces that
-    differ in the noise of their coordinates alone. None where it was not asked for, or where there is
+    """Noise ceiling by split halves of the coordinates: the value that another random sample of as
+    many coordinates of the same kind would reach. The same coordinates under fresh noise may stand
+    above it. None where it was not asked for, or where there is
     none: distances, biased measures, and spaces in which nothing repeats."""
     reduced: int | None = None
     """Number of leading principal components compared; None at full width."""

@@ -6,13 +6,15 @@ pair (``score``), so that a grid of spaces pays for each space once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, Protocol, Self
 
 from cospace._arrays import Array
 from cospace.entries import Products
-from cospace.errors import UnknownNameError
+from cospace.errors import InputError, UnknownNameError
 from cospace.summaries import Order, Overlap, Relation, Rows
 
 __all__ = ["TRANSFORMS", "Measure", "Summary", "find"]
@@ -22,6 +24,24 @@ TRANSFORMS = ("translation", "scaling", "permutation", "orthogonal", "invertible
 positive number, reordering coordinates, an orthogonal map, an invertible linear map."""
 
 _IMPLIED = {"orthogonal": {"permutation"}, "invertible": {"scaling", "permutation", "orthogonal"}}
+
+
+_KINDS = ("similarity", "distance", "divergence")
+_ROUNDING = 1e-6
+"""What a value may leave its bounds by, relative to the bound where that is above 1."""
+
+
+def _ends(bounds: object) -> tuple[float, float]:
+    """Least and greatest value, infinite where there is none; NaN for what are no bounds."""
+    if not isinstance(bounds, tuple) or len(bounds) != 2:
+        return math.nan, math.nan
+    numbers = [
+        end is None or (isinstance(end, Real) and not isinstance(end, bool)) for end in bounds
+    ]
+    if not all(numbers):
+        return math.nan, math.nan
+    low, high = bounds
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
 
 class Summary(Protocol):
@@ -89,6 +109,46 @@ class Measure:
     """Whether fitted and scored rows are disjoint."""
     arrays: Literal["any", "numpy"] = "any"
     """Whether arrays of other libraries stay where they are, or become numpy arrays."""
+
+    def __post_init__(self) -> None:
+        low, high = _ends(self.bounds)
+        for wrong, told in (
+            (
+                not isinstance(self.name, str) or not self.name,
+                f"The name of a measure is {self.name!r}; a string that is not empty is expected.",
+            ),
+            (
+                not callable(self.function),
+                f"The function of {self.name} is {self.function!r}; a function of two arrays is expected.",
+            ),
+            (
+                self.kind not in _KINDS,
+                f"The kind of {self.name} is {self.kind!r}; one of {', '.join(map(repr, _KINDS))} is expected.",
+            ),
+            (
+                not low <= high,
+                f"The bounds of {self.name} are {self.bounds!r}; two numbers, the least first, are expected, None "
+                "where there is no bound.",
+            ),
+        ):
+            if wrong:
+                raise InputError(told)
+
+    def check_value(self, value: float) -> None:
+        """Refuse a value outside the claimed bounds by more than rounding.
+
+        Raises
+        ------
+        InputError
+            For such a value.
+        """
+        low, high = _ends(self.bounds)
+        slack = _ROUNDING * max([1.0, *(abs(end) for end in (low, high) if math.isfinite(end))])
+        if not low - slack <= value <= high + slack:
+            raise InputError(
+                f"{self.name} came out as {value:.6g} and claims bounds of {self.bounds!r}: mend the function, or "
+                "the bounds of its Measure."
+            )
 
     def __call__(self, x: Array, y: Array) -> float:
         """Value on source rows ``x`` and target rows ``y``."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace._arrays import Array, rows_at
+from cospace._numbers import check_whole
 from cospace.errors import (
     CospaceError,
     InputError,
@@ -36,6 +37,7 @@ from cospace.measures.relational import overlap_of
 from cospace.summaries import Neighbors, Order, Relation
 
 __all__ = [
+    "BEYOND",
     "INSIDE_GROUPS",
     "beyond",
     "inside_groups",
@@ -52,6 +54,8 @@ Comparator = Literal["pearson", "spearman"]
 
 INSIDE_GROUPS = ("within_group_rsa", "within_group_knn")
 """Names of the measures that ``inside_groups`` makes."""
+BEYOND = "partial_rsa"
+"""Name of the measure that ``beyond`` makes."""
 _UNTESTED = (
     "shuffled rows would not share the {} of their texts, so that a p would test for that likeness too. For a "
     "test, put texts that are alike in it into groups, and ask for likeness beyond group"
@@ -112,7 +116,7 @@ def beyond(
     loose = [name for name in names if name != "group"]
     kept = None if groups is None or "group" not in names else tuple(map(str, groups))
     return Measure(
-        name="partial_rsa",
+        name=BEYOND,
         title=f"RSA beyond {told}",
         function=partial(related, relation),
         kind="similarity",
@@ -446,6 +450,7 @@ def within_group_knn(x: Array, y: Array, groups: Sequence[str], *, k: int = 10) 
 
 def within_group_neighbors(rows: Array, groups: Sequence[str], *, k: int = 10) -> Neighbors:
     """Find the k nearest other rows of the same group of every row; to be permuted inside groups."""
+    check_whole(k=k)
     if k < 1:
         raise InputError(f"{k} neighbours were asked for; at least 1 is needed.")
     n = rows.shape[0]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace._arrays import Array, as_rows, double, to_numpy
+from cospace._numbers import check_whole
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
 from cospace.linalg import RTOL, mean_row, numerical_rank
 from cospace.summaries import Order
@@ -104,6 +105,7 @@ class Folds:
     """Number of folds."""
 
     def __post_init__(self) -> None:
+        check_whole(folds=self.folds)
         if self.folds < 2:
             raise InputError(f"{self.folds} folds were asked for; at least 2 are needed.")
         if len(self.rows) < 2 * self.folds:

@@ -8,7 +8,7 @@ from typing import Any
 from cospace.comparison.result import Cell, Comparison, MeasureFacts, SpaceFacts
 from cospace.report.findings import Best
 from cospace.report.scale import measure_scale
-from cospace.report.verdicts import LEVEL, Reading, Readings
+from cospace.report.verdicts import LEVEL, Reading, Readings, above_ceiling
 from cospace.report.words import count, joined, number, p_text, plus_minus, span
 
 __all__ = ["claims", "direction", "measures_table", "numbers_table"]
@@ -122,7 +122,7 @@ def _row(
         {
             "text": number(cell.value),
             "strong": True,
-            "note": "" if cell.ceiling is None else f"ceiling {number(cell.ceiling)}",
+            "note": _ceiling(cell),
         },
         {
             "text": plus_minus(cell.null_mean, cell.null_sd),
@@ -173,7 +173,16 @@ def _corrected(found: Sequence[Best]) -> str:
 def _ceilings(found: Sequence[Best]) -> str:
     if all(best.cell.ceiling is None for best in found):
         return ""
-    return " Ceiling: noise ceiling by split halves of the coordinates."
+    return (
+        " Ceiling: what other coordinates of the same kind, as many again, would reach, by split halves of the "
+        "coordinates."
+    )
+
+
+def _ceiling(cell: Cell) -> str:
+    if cell.ceiling is None:
+        return ""
+    return f"{'above its ' if above_ceiling(cell) else ''}ceiling {number(cell.ceiling)}"
 
 
 def _exact(found: Sequence[Best]) -> str:

@@ -108,8 +108,9 @@ def _asked_for(result: Comparison) -> Iterator[tuple[str, str]]:
             "Noise ceiling",
             "By split halves of the coordinates: the measure between random halves of a space's coordinates, "
             "brought to all coordinates by Spearman and Brown's formula; of a pair, the geometric mean. It is "
-            "what two spaces are expected to reach that differ in the noise of their coordinates alone, and "
-            "knows nothing of the choice of texts.",
+            "what another random sample of as many coordinates of the same kind is expected to reach. A value "
+            "above it says that the two spaces share more than that: the same coordinates under fresh noise, for "
+            "one, are more alike than other coordinates would be. It knows nothing of the choice of texts.",
         )
     by = CORRECTIONS.get(str(result.settings.get("correct")))
     if by is not None and result.pairs:

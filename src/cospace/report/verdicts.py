@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cospace.comparison.result import Cell, Comparison
 from cospace.stats import holm
 
-__all__ = ["LEVEL", "Reading", "Readings", "beyond", "reading"]
+__all__ = ["LEVEL", "Reading", "Readings", "above_ceiling", "beyond", "reading"]
 
 LEVEL = 0.05
 """Above this p a value is called not distinguishable from chance."""
@@ -136,3 +136,8 @@ def beyond(cell: Cell, kind: str, spread: float) -> bool:
         return False
     gain = cell.value - cell.null_mean if kind == "similarity" else cell.null_mean - cell.value
     return gain > spread * (cell.null_sd or 0.0) and not math.isclose(gain, 0.0, abs_tol=1e-12)
+
+
+def above_ceiling(cell: Cell) -> bool:
+    """Whether a value is above what other coordinates of the same kind would reach."""
+    return cell.value is not None and cell.ceiling is not None and cell.value > cell.ceiling

@@ -27,7 +27,7 @@ class Ceiling:
     """Number of random splits."""
 
     def of_pair(self, other: Ceiling) -> float:
-        """Greatest value to be expected of two spaces that differ in noise alone.
+        """Value to be expected of two spaces that differ in which coordinates were drawn.
 
         The geometric mean of the two corrected values (Spearman's attenuation).
 
@@ -49,10 +49,12 @@ def split_half_ceiling(
     splits; ``2 r / (1 + r)`` is what two sets as large as all coordinates would give.
 
     It says how well the coordinates at hand determine what the measure sees, as if they were a
-    random sample of many alike. It knows nothing of other noise: not of the texts drawn, not of a
-    model trained again. Exact for measures that correlate sums over coordinates, such as debiased
-    CKA and RSA on squared distances, where coordinates are exchangeable; else a guide. Biased
-    measures (linear CKA, overlap of neighbours) find halves of pure noise alike too, and give a
+    random sample of many alike: it is what another such sample would reach. The same coordinates
+    under fresh noise are no other sample, and may be more alike. It knows nothing of other noise:
+    not of the texts drawn, not of a model trained again. Exact for measures that correlate sums
+    over coordinates, such as debiased CKA and RSA on squared distances, where coordinates are
+    exchangeable; else a guide. Biased measures (linear CKA, overlap of neighbours) find halves of
+    pure noise alike too, and give a
     ceiling that is too high: prefer their debiased forms.
 
     Parameters
