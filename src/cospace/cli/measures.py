@@ -41,7 +41,7 @@ def measures(
         write([f"{m.name}{' *' if m.name in DEFAULT else ''}"])
         for line in (
             m.summary,
-            f"{m.kind} {_range(m)}, {m.identical:g} for identical spaces, "
+            f"{m.kind} {_range(m)}, {_same(m)} for identical spaces, "
             f"{'symmetric' if m.symmetric else 'source -> target'}, "
             f"{'held out' if m.held_out else 'in-sample'}",
             f"unchanged by {', '.join(sorted(m.invariant_to))}",
@@ -79,7 +79,7 @@ def _page(catalogue: tuple[Measure, ...], descriptions: tuple[Description, ...])
                 f"`{m.name}`",
                 m.summary,
                 f"{m.kind} {_range(m)}",
-                f"{'high' if m.kind == 'similarity' else 'low'}, {m.identical:g}",
+                f"{'high' if m.kind == 'similarity' else 'low'}, {_same(m)}",
                 "symmetric" if m.symmetric else "source → target",
                 ", ".join(sorted(m.invariant_to)),
                 m.needs,
@@ -107,6 +107,10 @@ def _page(catalogue: tuple[Measure, ...], descriptions: tuple[Description, ...])
             for d in descriptions
         ),
     )
+
+
+def _same(m: Measure) -> str:
+    return "no fixed value" if m.identical is None else f"{m.identical:g}"
 
 
 def _null(m: Measure) -> str:

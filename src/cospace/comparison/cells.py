@@ -78,7 +78,7 @@ def _ceiling(ceilings: Sequence[Ceiling | str] | None, i: int, j: int) -> float 
 
 
 def _effect(measure: Measure, value: float | None, chance: float | None) -> float | None:
-    if value is None or chance is None:
+    if value is None or chance is None or measure.identical is None:
         return None
     try:
         return effect(value, chance, measure.identical)

@@ -59,7 +59,7 @@ class MeasureFacts:
     """``similarity``, ``distance`` or ``divergence``."""
     bounds: tuple[float | None, float | None]
     """Least and greatest possible value; None for unbounded."""
-    identical: float
+    identical: float | None
     """Value of a space against itself."""
     symmetric: bool
     """Whether source and target may be swapped."""

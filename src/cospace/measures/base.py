@@ -70,8 +70,8 @@ class Measure:
     """Which end means alike: high for a similarity, low for the others."""
     bounds: tuple[float | None, float | None]
     """Least and greatest possible value; None where there is no bound."""
-    identical: float
-    """Value of a space against itself."""
+    identical: float | None
+    """Value of a space against itself; None where that depends on the space."""
     symmetric: bool
     """Whether source and target may be swapped."""
     invariant_to: frozenset[str]

@@ -152,8 +152,7 @@ def cycle_knn(x: Array, y: Array, *, k: int = 10) -> float:
     float
         In [0, 1]; high means alike; not symmetric. A space against itself gives 1 where every row
         is a neighbour of one of its own neighbours; a row that is nobody's neighbour cannot be
-        returned to, whatever the spaces. For want of a fixed value there it has no record in the
-        catalogue. By chance about ``1 - (1 - k / (n - 1))^k``. Invariant to
+        returned to, whatever the spaces. By chance about ``1 - (1 - k / (n - 1))^k``. Invariant to
         isotropic scale and rotation, not to translation. Exact search; cost n^2 d a space, n k^2
         a pair.
 
@@ -233,6 +232,23 @@ MEASURES: tuple[Measure, ...] = (
         needs="neighbours",
         summarise=Neighbors.of,
         score=jaccard_of,
+        arrays="numpy",
+    ),
+    Measure(
+        name="cycle_knn",
+        title="Cycles of neighbours (k = 10)",
+        function=cycle_knn,
+        kind="similarity",
+        bounds=(0.0, 1.0),
+        identical=None,
+        symmetric=False,
+        invariant_to=_TURN,
+        summary="Share of texts that a step to a neighbour in the source and one in the target lead back to.",
+        reference="Huh et al. 2024",
+        cost="n² d a space, n k a pair",
+        needs="neighbours",
+        summarise=Neighbors.of,
+        score=cycle_of,
         arrays="numpy",
     ),
 )

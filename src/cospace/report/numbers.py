@@ -58,9 +58,8 @@ def numbers_table(result: Comparison, bests: Sequence[Best], *, all_pairs: bool)
 
 def direction(measure: MeasureFacts) -> str:
     """Say which end of a measure means alike."""
-    if measure.kind == "similarity":
-        return f"{number(measure.identical, 0)} = identical; higher is more alike"
-    return f"{number(measure.identical, 0)} = identical; lower is more alike"
+    same = "" if measure.identical is None else f"{number(measure.identical, 0)} = identical; "
+    return f"{same}{'higher' if measure.kind == 'similarity' else 'lower'} is more alike"
 
 
 def claims(result: Comparison, measure: MeasureFacts) -> dict[str, Any]:
