@@ -55,12 +55,12 @@ def test_independent_arrays_are_said_to_be_at_their_null(cli, arrays, tmp_path):
 
 
 def test_the_table_is_plain_and_keeps_to_80_columns(cli, arrays):
-    arrays()
+    arrays(d=6)
     out = cli("compare", "a.npy", "b.npy").out
     table = out.split("\n\n")[1].splitlines()
     assert table[0].split() == ["measure", "value", "chance", "p", "reading"]
     assert max(map(len, table)) <= 80
-    assert out.startswith("a and b: 40 rows, widths 4 and 4\n")
+    assert out.startswith("a and b: 40 rows, widths 6 and 6\n")
     assert "procrustes_similarity " in out
     assert "mean_cca (4 PCs)" in out
     assert not any(line != line.rstrip() for line in out.splitlines())
