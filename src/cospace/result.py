@@ -102,7 +102,8 @@ def _test(hint: Any) -> Callable[[Any], bool]:
         return lambda value: True
     if origin in (Union, UnionType):
         tests = [_test(one) for one in inner]
-        return lambda value: any(test(value) for test in tests)
+        usual = set(inner)  # what most values are of, found at once
+        return lambda value: type(value) in usual or any(test(value) for test in tests)
     if origin is Literal:
         return lambda value: isinstance(value, str) and value in inner
     if origin is tuple:
