@@ -360,9 +360,9 @@ def page(found: Sequence[Found], spaces: Sequence[Space], shape: str, peers: Pee
         "Grams with themselves, both of which numpy makes by symmetric halves; for Spearman the upper triangle of "
         "each Gram is sorted and its ranks are stacked. *Facts*: rank, leading direction, repeats and fingerprint of "
         f"every space, found once for all measures of a comparison ({middle(facts, 'cpu'):.1f} s of the processor), "
-        "and not in the lines of the measures. *Memory*: at the peak, beyond the spaces. *Loop*: the fastest right peer on one "
-        f"thread, median over {SAMPLE} random pairs, times the number of pairs: extrapolated, not run in full; against "
-        "the wall. *Right*: gives our value to 1e-5.",
+        "and not in the lines of the measures. *Memory*: at the peak, beyond the spaces. *Loop*: the fastest right "
+        f"peer on one thread, median over {SAMPLE} random pairs, times the number of pairs: extrapolated, not run in "
+        "full; against the wall. *Right*: gives our value to 1e-5.",
         "",
         "| measure | ours | bare | ours / bare | ours, wall | bare, wall | ratio, wall | memory | loop | loop / ours |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|---:|",
