@@ -42,8 +42,8 @@ RIGHT = 1e-5
 
 REASONS = {
     "linear_cka": "Beside the products, ours makes what gives every cell its exact null (the products of columns "
-    "and their cubes: 'sums'), checks and centres the rows in double precision ('prepare'), and writes a cell for "
-    "each ordered pair.",
+    "and their cubes: 'sums'), centres the rows in double precision and puts them into memory of its own, which the "
+    "first measure of a process touches for the first time ('prepare'), and writes a cell for each ordered pair.",
     "rsa_pearson": "As for linear CKA; the rows are freed of their mean and length besides.",
     "rsa_spearman": "Ranks are exact: ties and order are found among 52 bits, where the bare call sorts 24. The third "
     "moments need products of whole relations ('sums').",
@@ -360,9 +360,9 @@ def page(found: Sequence[Found], spaces: Sequence[Space], shape: str, peers: Pee
         "Grams with themselves, both of which numpy makes by symmetric halves; for Spearman the upper triangle of "
         "each Gram is sorted and its ranks are stacked. *Facts*: rank, leading direction, repeats and fingerprint of "
         f"every space, found once for all measures of a comparison ({middle(facts, 'cpu'):.1f} s of the processor), "
-        "and not in the lines of the measures. *Memory*: at the peak, beyond the spaces. *Loop*: the fastest right "
-        f"peer on one thread, median over {SAMPLE} random pairs, times the number of pairs: extrapolated, not run in "
-        "full; against the wall. *Right*: gives our value to 1e-5.",
+        "and not in the lines of the measures. *Memory*: at the peak, beyond what was held before. *Loop*: the "
+        f"fastest right peer on one thread, median over {SAMPLE} random pairs, times the number of pairs: "
+        "extrapolated, not run in full; against the wall. *Right*: gives our value to 1e-5.",
         "",
         "| measure | ours | bare | ours / bare | ours, wall | bare, wall | ratio, wall | memory | loop | loop / ours |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|---:|",
