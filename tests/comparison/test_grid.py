@@ -104,9 +104,9 @@ def test_mirrored_cells_of_a_symmetric_measure_are_equal_in_all(measure):
         other = by_pair[b, a]
         if measure.symmetric:
             assert [getattr(cell, f) for f in figures] == [getattr(other, f) for f in figures]
-        else:
-            assert cell.value != other.value
-            assert cell.null_mean != other.null_mean
+    if not measure.symmetric:  # a count of rows may be the same both ways for one pair, not for all
+        assert any(c.value != by_pair[b, a].value for (a, b), c in by_pair.items())
+        assert any(c.null_mean != by_pair[b, a].null_mean for (a, b), c in by_pair.items())
 
 
 @pytest.mark.parametrize("permute_fits", [False, True])
