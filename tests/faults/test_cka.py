@@ -52,7 +52,8 @@ def test_a_record_says_which_end_is_alike(measure):
     """Fault: a function called distance that returns a similarity, for one measure of many."""
     low, high = measure.bounds
     if measure.kind == "similarity":
-        assert measure.identical == high == 1.0
+        assert high == 1.0
+        assert measure.identical in (None, 1.0)  # None: it depends on the space
     else:
         assert measure.identical == low == 0.0
     for word, kinds in (("distance", {"distance"}), ("similarity", {"similarity"})):

@@ -71,7 +71,9 @@ def test_the_search_is_exact_and_leaves_out_the_row_itself(pair, measure):
     twins = np.repeat(x[:30], 2, axis=0)
     other = np.roll(twins, 1, axis=0)  # other texts are twins there
     same, moved = measure(twins, twins.copy()), measure(twins, other)
-    assert same == pytest.approx(measure.identical, abs=1e-12)
+    # Twins are neighbours of each other, so that cycles close too, whatever else may be.
+    best = 1.0 if measure.identical is None else measure.identical
+    assert same == pytest.approx(best, abs=1e-12)
     assert abs(moved - same) > 0.1
 
 

@@ -56,7 +56,7 @@ def test_bare_arrays_are_told_how_to_get_names():
 
 @pytest.mark.parametrize("seed", [None, -1, np.random.default_rng(0)])
 def test_a_seed_is_a_whole_number(seed):
-    with pytest.raises(InputError, match=r"The seed is .*; a whole number, 0 or more, is expected"):
+    with pytest.raises(InputError, match=r"rng is .*; a whole number, 0 or more, is expected"):
         cs.compare({"a": X, "b": Y}, ["linear_cka"], rng=seed)
 
 
