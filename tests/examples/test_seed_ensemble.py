@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-import cospace  # noqa: E402
-from cospace.errors import InputError  # noqa: E402
+import cospace
+from cospace.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 try:
