@@ -11,7 +11,8 @@ from scipy.stats import spearmanr
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.tokens import read_embeddings
 from cospace.tokens.coherence import Coherence, coherence_scores, measure_coherence
-from cospace.tokens.graph import WordGraph, read_conceptnet, read_wordnet
+from cospace.tokens.frequency import Frequencies
+from cospace.tokens.graph import WordGraph, open_graph, read_conceptnet, read_wordnet
 
 NOUNS = """\
   1 This software and database is provided by someone.
@@ -167,3 +168,50 @@ def test_what_cannot_be_measured(planted):
         model, WordGraph.of([(w, w) for w in words]), tokens=30, k=5, dimension_k=10, shuffles=2
     )
     assert (flat.star_spearman, flat.star_p, flat.star) == (None, None, 0.0)
+
+
+def test_a_graph_is_opened_by_what_it_is(wordnet, tmp_path, monkeypatch):
+    assert open_graph(wordnet).name == "WordNet"
+    (tmp_path / "assertions").write_text("/a\t/r/IsA\t/c/en/dog\t/c/en/pet\t{}\n")
+    assert set(open_graph(str(tmp_path / "assertions")).edges) == {"dog", "pet"}
+    with pytest.raises(InputError, match="There is no graph wordnett: 'wordnet', a folder of"):
+        open_graph("wordnett")
+    root = tmp_path / "root"
+    monkeypatch.setattr("cospace.corpora.keeping.ROOT", root)
+    (root / "usr/share").mkdir(parents=True)
+    installed = root / "usr/share/wordnet"
+    installed.mkdir()
+    for name in ("noun", "verb", "adj", "adv"):
+        (installed / f"data.{name}").write_text((wordnet / f"data.{name}").read_text())
+    assert open_graph("wordnet", progress=False).edges == read_wordnet(wordnet).edges
+
+
+def test_frequency_and_length_are_taken_out_together():
+    from cospace.tokens.coherence import _partial
+
+    rng = np.random.default_rng(7)
+    z, f = rng.normal(size=(2, 500))
+    x, y = z + f + 0.3 * rng.normal(size=500), z - f + 0.3 * rng.normal(size=500)
+    ranks = np.argsort(np.argsort(np.stack([x, y, z, f]), axis=1), axis=1)
+    precision = np.linalg.inv(np.corrcoef(ranks))
+    expected = -precision[0, 1] / np.sqrt(precision[0, 0] * precision[1, 1])
+    assert _partial(x, y, z, f) == pytest.approx(expected, abs=1e-12)
+    assert _partial(x, y, f, np.zeros(500)) == pytest.approx(_partial(x, y, f), abs=1e-12)
+
+
+def test_a_relation_that_is_frequency_alone_vanishes_with_it(planted):
+    model, graph, _ = planted
+    counts = 7 * np.repeat(np.arange(30) < 15, 20)
+    options = {"tokens": 200, "k": 8, "dimension_k": 15, "shuffles": 2}
+    found = measure_coherence(
+        model, graph, frequencies=Frequencies("a text", int(counts.sum()), counts), **options
+    )
+    assert (found.frequency, found.star_spearman < -0.7) == ("a text", True)
+    assert found.frequency_spearman < -0.7
+    assert found.star_partial < -0.7
+    # Frequency says which words are joined: nothing is left of the score.
+    assert found.star_both is None
+    assert 50 < found.unseen < 150
+    assert measure_coherence(model, graph, **options).star_both is None
+    with pytest.raises(InputError, match="Frequencies of 3 tokens were given, and m has 600 rows"):
+        measure_coherence(model, graph, frequencies=Frequencies("t", 0, np.zeros(3, int)))

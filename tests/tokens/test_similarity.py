@@ -6,10 +6,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.stats import ortho_group, spearmanr
+from scipy.stats import ortho_group, rankdata, spearmanr
 
 from cospace.errors import RowMismatchError, UndefinedMeasureError
 from cospace.stats.closed_form import Invariants, permutation_moments
+from cospace.tokens.ranks import average_ranks
 from cospace.tokens.similarity import Cosines, pearson, spearman
 
 
@@ -134,3 +135,17 @@ def test_what_cannot_be_compared_is_refused():
     for correlation in (pearson, spearman):
         with pytest.raises(RowMismatchError, match="60 and 50 tokens cannot be compared"):
             correlation(Cosines.of(x), Cosines.of(x[:50]))
+
+
+def test_memory_that_is_written_over_leaves_nothing_behind():
+    x, y = pair(3)
+    room = Cosines.of(100 * x + 5).rows
+    again = Cosines.of(x, room)
+    assert again.rows is room
+    assert pearson(again, Cosines.of(y)) == pearson(Cosines.of(x), Cosines.of(y))
+
+
+def test_ranks_are_those_of_scipy():
+    rng = np.random.default_rng(4)
+    for values in (rng.normal(size=300), rng.integers(0, 9, size=300), np.ones(3), [2.0]):
+        np.testing.assert_array_equal(average_ranks(values), rankdata(values))

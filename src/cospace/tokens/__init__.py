@@ -2,7 +2,8 @@
 
 from cospace.models.embeddings import Embeddings, TokenMatrix, read_embeddings
 from cospace.tokens.coherence import Coherence, coherence_scores, measure_coherence
-from cospace.tokens.graph import WordGraph, read_conceptnet, read_wordnet
+from cospace.tokens.frequency import Frequencies, count_tokens
+from cospace.tokens.graph import WordGraph, open_graph, read_conceptnet, read_wordnet
 from cospace.tokens.local import (
     WeightCosines,
     dimension_correlation,
@@ -39,6 +40,7 @@ __all__ = [
     "Cosines",
     "DimensionFigure",
     "Embeddings",
+    "Frequencies",
     "GlobalFigure",
     "LocalFigure",
     "Matched",
@@ -56,6 +58,7 @@ __all__ = [
     "WordGraph",
     "coherence_scores",
     "compare",
+    "count_tokens",
     "dimension_correlation",
     "find_undertrained",
     "intrinsic_dimensions",
@@ -63,6 +66,7 @@ __all__ = [
     "measure_coherence",
     "neighbors_of",
     "normal_form",
+    "open_graph",
     "pearson",
     "read_conceptnet",
     "read_embeddings",

@@ -8,14 +8,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.models.embeddings import Embeddings, Role
 from cospace.result import Result
+from cospace.tokens.frequency import Frequencies
 from cospace.tokens.graph import WordGraph
 from cospace.tokens.local import intrinsic_dimensions
 from cospace.tokens.neighbors import by_distance, neighbors_of
+from cospace.tokens.ranks import average_ranks
 from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
 
 __all__ = ["Coherence", "CoherentToken", "coherence_scores", "measure_coherence", "terms_of"]
@@ -91,6 +92,16 @@ class Coherence(Result):
     """Tokens of the lowest dimension."""
     highest: tuple[CoherentToken, ...]
     """Tokens of the highest dimension."""
+    frequency: str | None = None
+    """Text in which tokens were counted; None where none was."""
+    unseen: int | None = None
+    """Sampled tokens that do not stand in that text."""
+    frequency_spearman: float | None = None
+    """Spearman's correlation of a token's frequency with the dimension."""
+    star_both: float | None = None
+    """The first correlation with the ranks of both length and frequency taken out."""
+    pair_both: float | None = None
+    """The same of the second."""
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dictionary a token of the tables."""
@@ -184,6 +195,7 @@ def measure_coherence(
     dimension_k: int = 100,
     shuffles: int = 99,
     rng: int = 0,
+    frequencies: Frequencies | None = None,
 ) -> Coherence:
     """Relate the semantic coherence of a token's neighbours to their dimension.
 
@@ -207,11 +219,14 @@ def measure_coherence(
         Shuffled graphs.
     rng
         Seed.
+    frequencies
+        Of this model's tokens in a text, to be taken out beside the length; see
+        `cospace.tokens.count_tokens`.
 
     Raises
     ------
     InputError
-        For k < 2, or no shuffles.
+        For k < 2, no shuffles, or frequencies of another number of rows.
     UndefinedMeasureError
         For fewer than 10 tokens that are words of the graph, or too few rows.
     """
@@ -220,6 +235,11 @@ def measure_coherence(
             f"k is {k}, dimension_k {dimension_k} and shuffles {shuffles}; 2, 2 and 1 or more are expected."
         )
     matrix = embeddings.matrix(role)
+    if frequencies is not None and len(frequencies.counts) != matrix.shape[0]:
+        raise InputError(
+            f"Frequencies of {len(frequencies.counts)} tokens were given, and {embeddings.name} has "
+            f"{matrix.shape[0]} rows: count them with its tokenizer."
+        )
     vocabulary = read_vocabulary(embeddings.weights.folder, matrix.shape[0])
     terms = terms_of(vocabulary, graph)
     usable = np.asarray([i for i, term in enumerate(terms) if term is not None], dtype=np.int64)
@@ -241,6 +261,7 @@ def measure_coherence(
     scores = coherence_scores(graph, own, near)
     found = [_spearman(score, dimension) for score in scores]
     partial = [_partial(score, dimension, norms) for score in scores]
+    counts = None if frequencies is None else frequencies.counts[chosen]
     words = sorted({term for term in terms if term is not None})
     drawn = []
     for _ in range(shuffles):
@@ -287,20 +308,40 @@ def measure_coherence(
         shuffles=shuffles,
         lowest=table(order[:10]),
         highest=table(order[::-1][:10]),
+        **_with_frequency(frequencies, counts, scores, dimension, norms),
     )
 
 
+def _with_frequency(
+    frequencies: Frequencies | None,
+    counts: Index | None,
+    scores: Sequence[Floats],
+    dimension: Index,
+    norms: Floats,
+) -> dict[str, Any]:
+    if frequencies is None or counts is None:
+        return {}
+    star, pair = (_partial(score, dimension, norms, counts) for score in scores)
+    return {
+        "frequency": frequencies.text,
+        "unseen": int((counts == 0).sum()),
+        "frequency_spearman": _spearman(counts, dimension),
+        "star_both": star,
+        "pair_both": pair,
+    }
+
+
 def _spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float | None:
-    return _correlated(rankdata(x), rankdata(y))
+    return _correlated(average_ranks(x), average_ranks(y))
 
 
-def _partial(x: npt.ArrayLike, y: npt.ArrayLike, given: npt.ArrayLike) -> float | None:
-    """Correlation of ranks with the ranks of a third taken out of both, by least squares."""
-    a, b, c = (rankdata(values) - np.mean(rankdata(values)) for values in (x, y, given))
-    size = float(c @ c)
-    if size == 0.0:
-        return _correlated(a, b)
-    return _correlated(a - c * float(a @ c) / size, b - c * float(b @ c) / size)
+def _partial(x: npt.ArrayLike, y: npt.ArrayLike, *given: npt.ArrayLike) -> float | None:
+    """Correlation of ranks with the ranks of others taken out of both, by least squares."""
+    a, b, *others = (average_ranks(v) - (np.size(v) + 1) / 2 for v in (x, y, *given))
+    table = np.stack(others, axis=1)
+    left = np.stack([a, b], axis=1)
+    left = left - table @ np.linalg.lstsq(table, left, rcond=None)[0]
+    return _correlated(left[:, 0], left[:, 1])
 
 
 def _correlated(x: Floats, y: Floats) -> float | None:

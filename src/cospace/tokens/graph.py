@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cospace.corpora.catalogue import CORPORA
+from cospace.corpora.keeping import keep
 from cospace.corpora.wordnet import FILES
 from cospace.errors import InputError
+from cospace.models.cache import Reporter
 
-__all__ = ["FORM_RELATIONS", "WordGraph", "read_conceptnet", "read_wordnet"]
+__all__ = ["FORM_RELATIONS", "WordGraph", "open_graph", "read_conceptnet", "read_wordnet"]
 
 FORM_RELATIONS = frozenset(
     {"FormOf", "EtymologicallyRelatedTo", "EtymologicallyDerivedFrom", "DerivedFrom"}
@@ -61,6 +64,34 @@ class WordGraph:
     def joined(self, one: str, other: str) -> bool:
         """Whether an edge joins two words."""
         return other in self.edges.get(one, frozenset())
+
+
+def open_graph(reference: str | Path, *, progress: bool = True) -> WordGraph:
+    """Read a graph: ``wordnet``, a folder of WordNet's database files, or a ConceptNet file.
+
+    ``wordnet`` is the installed Debian package, or the cache, into which it is fetched once; a
+    folder of that name is ``./wordnet``.
+
+    Raises
+    ------
+    InputError
+        For a path that does not exist, or holds another thing.
+    AcquisitionError
+        If the package cannot be fetched.
+    """
+    path = Path(reference).expanduser()
+    if str(reference) == "wordnet":
+        source = CORPORA["wordnet-definitions"]
+        report = Reporter(shown=progress)
+        return read_wordnet(keep(source, folder=None, cache=None, report=report).folder)
+    if path.is_dir():
+        return read_wordnet(path)
+    if not path.exists():
+        raise InputError(
+            f"There is no graph {reference}: 'wordnet', a folder of WordNet's database files, or a file of "
+            "ConceptNet's assertions is expected."
+        )
+    return read_conceptnet(path)
 
 
 def read_wordnet(folder: str | Path) -> WordGraph:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from cospace._arrays import Array, to_numpy
 from cospace._threads import each
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
+from cospace.tokens.ranks import average_ranks
 
 __all__ = [
     "WeightCosines",
@@ -231,7 +231,9 @@ def dimension_correlation(
             "number of neighbours."
         )
     sd = 1.0 / math.sqrt(len(x) - 1)
-    return DimensionCorrelation(_correlated(x, y), _correlated(rankdata(x), rankdata(y)), sd)
+    return DimensionCorrelation(
+        _correlated(x, y), _correlated(average_ranks(x), average_ranks(y)), sd
+    )
 
 
 def _correlated(x: Floats, y: Floats) -> float:

@@ -148,16 +148,19 @@ def _overall(sides: list[Side], options: TokenOptions, told: Told) -> tuple[Glob
         pair: [] for pair in pairs
     }
     total, done = draws * len(pairs), 0
+    rooms: dict[tuple[int, Role], npt.NDArray[np.float64]] = {}  # a draw writes over the last one
     told.say("cosines of all pairs", 0, total)
     for draw in range(draws):
         chosen = _drawn(n, options.sample, options.rng, draw)
 
         def cosines(one: tuple[int, Role], chosen: Index = chosen) -> Cosines:
             side = sides[one[0]]
-            return Cosines.of(side.embeddings.matrix(one[1]).rows(side.ids[chosen]))
+            rows = side.embeddings.matrix(one[1]).rows(side.ids[chosen])
+            return Cosines.of(rows, rooms.get(one))
 
         wanted = [(i, role) for i, side in enumerate(sides) for role in side.roles]
         made = dict(zip(wanted, side_by_side(cosines, wanted), strict=True))
+        rooms.update((one, each.rows) for one, each in made.items())
         for pair in pairs:
             x, y = made[0, pair[0]], made[1, pair[1]]
             linear = pearson(x, y)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from cospace._arrays import to_numpy
 from cospace._threads import each
 from cospace.errors import RowMismatchError, UndefinedMeasureError
 from cospace.measures.ranking import Ranking
+from cospace.tokens.ranks import average_ranks
 
 __all__ = ["Correlation", "Cosines", "pearson", "spearman"]
 
@@ -72,8 +72,16 @@ class Cosines:
     """Sum over the other rows of what is left, shape (m,)."""
 
     @classmethod
-    def of(cls, rows: npt.ArrayLike) -> Cosines:
+    def of(cls, rows: npt.ArrayLike, room: Floats | None = None) -> Cosines:
         """Sums over rows of shape (m, d); cost m d^2.
+
+        Parameters
+        ----------
+        rows
+            The rows.
+        room
+            Memory of shape (m, d + 2) that is written over, such as ``rows`` of cosines that are no
+            longer needed: new memory costs as much as the sums.
 
         Raises
         ------
@@ -86,7 +94,7 @@ class Cosines:
             raise UndefinedMeasureError(
                 f"{m} tokens have too few pairs to compare: at least 4 are needed."
             )
-        made = np.empty((m, d + 2))
+        made = np.empty((m, d + 2)) if room is None else room
         z = made[:, :d]
         for start in range(0, m, _ROWS):
             part = slice(start, start + _ROWS)
@@ -245,8 +253,7 @@ def _over_all(x: Floats, y: Floats) -> float:
 
 
 def _centred_ranks(values: Floats) -> Floats:
-    ranks = rankdata(values).reshape(values.shape)
-    return np.asarray(ranks - (values.size + 1) / 2)
+    return np.asarray(average_ranks(values).reshape(values.shape) - (values.size + 1) / 2)
 
 
 def _cosine(x: Floats, y: Floats) -> float:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import hypergeom
 
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.models.embeddings import Embeddings
@@ -299,6 +298,8 @@ def recovery(
     hits = len(np.intersect1d(one, other))
     precision = hits / len(one) if len(one) else None
     base = len(other) / tokens if tokens else 0.0
+    from scipy.stats import hypergeom  # takes longer to load than everything else here
+
     union = len(one) + len(other) - hits
     return Recovery(
         method=method,
