@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from cospace.cli import steer
+from cospace.cli import steer, steer_transfer
 from cospace.cli.affine import affine
 from cospace.cli.compare import compare
 from cospace.cli.corpus import corpus
@@ -114,6 +114,9 @@ steering = typer.Typer(
 )
 steering.command(cls=_Command, short_help="Make a steering vector from questions.")(steer.build)
 steering.command(cls=_Command, short_help="Score a vector on other questions.")(steer.score)
+steering.command(cls=_Command, short_help="Carry a vector to another model.")(
+    steer_transfer.transfer
+)
 app.add_typer(steering)
 
 

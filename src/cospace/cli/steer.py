@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
     from cospace.steering import SteeringCurve
 
-__all__ = ["build", "score"]
+__all__ = ["build", "decoder_of", "numbers_of", "score"]
 
 Model = Annotated[
     str,
@@ -37,6 +37,14 @@ Compared = Annotated[
         "--answers",
         metavar="HOW",
         help="Compare answers by their letters, or by their texts (for models too small for letters).",
+    ),
+]
+Positions = Annotated[
+    str,
+    typer.Option(
+        "--positions",
+        metavar="WHICH",
+        help="Tokens: all, or by commas; -1 is the last of a prompt.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -87,7 +95,7 @@ def build(
     path = check_writable(into, [items, *([pairs] if pairs else [])])
     questions = read_items(items)
     contrast = None if pairs is None else read_pairs(pairs)
-    decoder = _decoder(model, dtype, device, accept)
+    decoder = decoder_of(model, dtype, device, accept)
     vector, curves = build_chosen(
         decoder,
         questions,
@@ -133,12 +141,7 @@ def score(
         str,
         typer.Option(metavar="NUMBERS", help="By commas, in units of the spread of the states."),
     ] = "-3,-2,-1,0,1,2,3",
-    positions: Annotated[
-        str,
-        typer.Option(
-            metavar="WHICH", help="Tokens: all, or by commas; -1 is the last of a prompt."
-        ),
-    ] = "all",
+    positions: Positions = "all",
     answers: Compared = "letters",
     neutral: Annotated[
         int,
@@ -159,12 +162,12 @@ def score(
     from cospace.steering import SteeringVector, read_items, steering_curve, unseen_items
 
     path = check_writable(save, [vector, items])
-    values = _numbers(coefficients, "--coefficients", float)
-    where = "all" if positions == "all" else _numbers(positions, "--positions", int)
+    values = numbers_of(coefficients, "--coefficients", float)
+    where = "all" if positions == "all" else numbers_of(positions, "--positions", int)
     known = SteeringVector.load(vector)
     questions = unseen_items(known, read_items(items))
     texts = Corpus.read("plain").texts[:neutral]
-    decoder = _decoder(model, dtype, device, accept)
+    decoder = decoder_of(model, dtype, device, accept)
     found = steering_curve(
         decoder,
         known,
@@ -201,13 +204,21 @@ def _table(curve: SteeringCurve) -> list[str]:
     ]
 
 
-def _decoder(model: str, dtype: str, device: str, accept: list[str] | None) -> Decoder:
+def decoder_of(model: str, dtype: str, device: str, accept: list[str] | None) -> Decoder:
+    """Load the decoder that was named."""
     from cospace.models.decoder import load_decoder
 
     return load_decoder(model, dtype=dtype, device=device, accept=accept or ())  # type: ignore[arg-type]
 
 
-def _numbers(text: str, option: str, kind: Any) -> list[Any]:
+def numbers_of(text: str, option: str, kind: Any) -> list[Any]:
+    """Read numbers that are separated by commas.
+
+    Raises
+    ------
+    InputError
+        For what is no number.
+    """
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:

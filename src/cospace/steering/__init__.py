@@ -1,8 +1,10 @@
 """Steering vectors: build, apply, score, and carry them from one model to another."""
 
 from cospace.steering.build import build
+from cospace.steering.carry import MapPlan, carry
 from cospace.steering.choose import build_chosen, unseen_items
 from cospace.steering.direction import Direction, find_direction
+from cospace.steering.fitting import activation_maps, embedding_map
 from cospace.steering.items import (
     ChoiceItem,
     Contrast,
@@ -27,6 +29,7 @@ from cospace.steering.transfer import (
     matching_site,
     transfer,
 )
+from cospace.steering.transfer_sweep import MapSummary, TransferSweep, sweep_transfer
 from cospace.steering.vector import SteeringVector
 
 __all__ = [
@@ -36,12 +39,18 @@ __all__ = [
     "Contrast",
     "CurvePoint",
     "Direction",
+    "MapPlan",
+    "MapSummary",
     "SteeringCurve",
     "SteeringVector",
     "Transfer",
+    "TransferSweep",
+    "activation_maps",
     "build",
     "build_chosen",
+    "carry",
     "choice_scores",
+    "embedding_map",
     "evaluate_transfer",
     "find_direction",
     "matching_site",
@@ -52,6 +61,7 @@ __all__ = [
     "split_items",
     "steering_curve",
     "sweep",
+    "sweep_transfer",
     "transfer",
     "unseen_items",
 ]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cospace.models.batching import Tokens
     from cospace.models.decoder import Decoder
 
-__all__ = ["build", "first_difference", "read_states"]
+__all__ = ["build", "first_difference", "read_states", "read_texts"]
 
 RULED = 5.0
 """Mean norm over spread above which the norm says little of how states differ."""
@@ -132,6 +132,26 @@ def read_states(
         kept = [_kept(text, contrast.token, i) for i, text in enumerate(texts)]
     rows = decoder.states(texts, kept, sites)
     return {site: (found[:n], found[n:]) for site, found in rows.items()}
+
+
+def read_texts(
+    decoder: Decoder, texts: Sequence[str], token: str, sites: Sequence[str]
+) -> dict[str, Floats]:
+    """State of every text at its ``last`` token, or the ``mean`` of all but its first.
+
+    Returns
+    -------
+    dict
+        Site -> array of shape (n, width).
+
+    Raises
+    ------
+    InputError
+        For a text without a token of its own.
+    """
+    tokens = decoder.encode(texts)
+    kept = [_kept(text, token, i) for i, text in enumerate(tokens)]
+    return decoder.states(tokens, kept, sites)
 
 
 def first_difference(one: Tokens, two: Tokens, what: str) -> int:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import rankdata
 
 from cospace.errors import InputError, UnknownNameError
 from cospace.models.batching import Tokens
-from cospace.result import Result
+from cospace.result import Result, record
+from cospace.stats.intervals import percentile_interval
 from cospace.steering.build import first_difference
 from cospace.steering.items import TEMPLATE, ChoiceItem, check_template
 from cospace.steering.vector import SteeringVector, Unit
@@ -32,6 +34,24 @@ __all__ = [
 ]
 
 Answers = Literal["letters", "texts"]
+
+LEAST = 5
+"""Fewest questions or prompts that an interval is drawn from."""
+_DRAWS = 2000
+
+
+def mean_interval(values: npt.ArrayLike) -> tuple[float, float]:
+    """95 % interval of a mean: percentiles over samples of the values, drawn with a fixed seed.
+
+    Examples
+    --------
+    >>> mean_interval([0.5, 0.5, 0.5])
+    (0.5, 0.5)
+    """
+    held = np.asarray(values, dtype=np.float64)
+    drawn = np.random.default_rng(0).integers(len(held), size=(_DRAWS, len(held)))
+    found = percentile_interval(held[drawn].mean(axis=1))
+    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)
@@ -187,6 +207,8 @@ class CurvePoint:
     """Probability of the two letters together, None where texts are compared."""
     perplexity: float | None
     """Perplexity of neutral texts, where there are any."""
+    by_item: tuple[float, ...] = ()
+    """Score of every question, both orders averaged; empty in results of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -228,9 +250,28 @@ class SteeringCurve(Result):
         """Score at the largest coefficient minus score at the smallest."""
         return self.points[-1].score - self.points[0].score
 
+    @property
+    def spans(self) -> npt.NDArray[np.float64]:
+        """Span of every question, shape (n,), or (0,) where single scores were not kept."""
+        last, first = (np.asarray(self.points[i].by_item, np.float64) for i in (-1, 0))
+        return np.asarray(last - first)
+
+    @property
+    def span_interval(self) -> tuple[float, float] | None:
+        """95 % interval of the span, as if the questions were drawn from many such.
+
+        None for fewer than 5 questions, or where their single scores were not kept.
+        """
+        return mean_interval(self.spans) if len(self.spans) >= LEAST else None
+
     def to_dict(self) -> dict[str, Any]:
-        """Everything the result holds, with the two summaries."""
-        return {**super().to_dict(), "spearman": self.spearman, "span": self.span}
+        """Everything the result holds, with its summaries."""
+        return {
+            **super().to_dict(),
+            "spearman": self.spearman,
+            "span": self.span,
+            "span_interval": None if self.span_interval is None else list(self.span_interval),
+        }
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dictionary a coefficient."""
@@ -252,9 +293,9 @@ class SteeringCurve(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild the result from ``to_dict``."""
-        left_out = ("kind", "schema", "spearman", "span")
+        left_out = ("kind", "schema", "spearman", "span", "span_interval")
         values = {key: value for key, value in data.items() if key not in left_out}
-        values["points"] = tuple(CurvePoint(**point) for point in values["points"])
+        values["points"] = tuple(record(CurvePoint, point) for point in values["points"])
         return cls(**values)
 
 
@@ -313,7 +354,9 @@ def steering_curve(
         with steered:
             found = choice_scores(decoder, items, template=template, answers=answers)
             side = perplexity(decoder, neutral) if neutral else None
-        points.append(CurvePoint(value, found.score, found.mass, side))
+        both = zip(found.as_written, found.swapped, strict=True)
+        single = tuple((a + b) / 2 for a, b in both)
+        points.append(CurvePoint(value, found.score, found.mass, side, single))
     return SteeringCurve(
         model=decoder.facts.name,
         site=vector.site,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from cospace.errors import InputError
 from cospace.maps import LinearMap
 from cospace.result import Result
 from cospace.steering.items import TEMPLATE, ChoiceItem
-from cospace.steering.score import Answers, SteeringCurve, steering_curve
+from cospace.steering.score import LEAST, Answers, SteeringCurve, mean_interval, steering_curve
 from cospace.steering.vector import Floats, SteeringVector, Unit
 
 if TYPE_CHECKING:
@@ -167,6 +167,8 @@ class Transfer(Result):
     """The transfer and all its controls."""
     seed: int
     """Seed of the random controls."""
+    map_name: str = "map"
+    """What tells the map from others, such as ``embeddings`` or ``activations``."""
 
     def condition(self, name: str) -> Carried:
         """One condition by its name."""
@@ -177,6 +179,18 @@ class Transfer(Result):
         """Span of the transferred vector over that of the native one; None where that is 0."""
         ceiling = self.condition("native").curve.span
         return self.condition("transferred").curve.span / ceiling if ceiling else None
+
+    def excess(self, control: str) -> tuple[float, float, float] | None:
+        """Span of the transferred vector above that of a control, and its 95 % interval.
+
+        Question by question, over samples of the questions; None where there are too few, or single
+        scores were not kept.
+        """
+        spans = [self.condition(name).curve.spans for name in ("transferred", control)]
+        if min(map(len, spans)) < LEAST:
+            return None
+        gap = spans[0] - spans[1]
+        return (float(gap.mean()), *mean_interval(gap))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything the result holds, with the summaries of every curve."""
@@ -275,14 +289,55 @@ def evaluate_transfer(
         For maps of other widths, a ``shuffled`` map whose rows are in order, or a real one whose
         rows are not.
     """
+    check_unit(unit)
+    return scored(
+        decoder,
+        vector,
+        (linear_map, shuffled),
+        native,
+        lambda each: steering_curve(
+            decoder,
+            each,
+            items,
+            coefficients,
+            neutral=neutral,
+            positions=positions,
+            template=template,
+            answers=answers,
+            unit=unit,
+        ),
+        source=source,
+        draws=draws,
+        seed=seed,
+    )
+
+
+def check_unit(unit: Unit) -> None:
+    """Refuse a unit that would add every condition at a length of its own."""
+    if unit == "vector":
+        raise InputError(
+            "unit='vector' would add every condition at a length of its own: 'spread' or 'residual' is expected."
+        )
+
+
+def scored(
+    decoder: Decoder,
+    vector: SteeringVector,
+    maps: tuple[LinearMap, LinearMap],
+    native: SteeringVector,
+    curve: Callable[[SteeringVector], SteeringCurve],
+    *,
+    source: Decoder | None,
+    draws: int,
+    seed: int,
+    name: str = "map",
+) -> Transfer:
+    """Score a vector that is carried, and all its controls, each by ``curve``."""
+    linear_map, shuffled = maps
     if linear_map.shuffle is not None or shuffled.shuffle is None:
         raise InputError(
             f"The map was fitted on rows shuffled with {linear_map.shuffle} and its control with "
             f"{shuffled.shuffle}: None and a seed are expected, fit_map(..., shuffle=0) makes the control."
-        )
-    if unit == "vector":
-        raise InputError(
-            "unit='vector' would add every condition at a length of its own: 'spread' or 'residual' is expected."
         )
     if draws < 1:
         raise InputError(f"{draws} random controls were asked for; at least one is needed.")
@@ -315,24 +370,15 @@ def evaluate_transfer(
         nearest_at_source=() if source is None else _nearest(source, vector),
         conditions=tuple(
             Carried(
-                name,
+                condition,
                 _cosine(each.vector, native.vector),
                 _nearest(decoder, each),
-                steering_curve(
-                    decoder,
-                    each,
-                    items,
-                    coefficients,
-                    neutral=neutral,
-                    positions=positions,
-                    template=template,
-                    answers=answers,
-                    unit=unit,
-                ),
+                curve(each),
             )
-            for name, each in vectors.items()
+            for condition, each in vectors.items()
         ),
         seed=seed,
+        map_name=name,
     )
 
 
