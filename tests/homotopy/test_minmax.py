@@ -8,6 +8,7 @@ import pytest
 from cospace.homotopy.basis import Basis
 from cospace.homotopy.certificate import lower_bound, row_errors
 from cospace.homotopy.minmax import minimise_maximum
+from cospace.homotopy.newton import Interior
 
 ROUNDING = 1e-9
 
@@ -96,13 +97,38 @@ def test_newton_steps_on_many_rows_in_single_precision(noisy):
     assert narrow.lower <= found.upper
 
 
-def test_more_matters_than_may_be_coupled(noisy, monkeypatch):
-    """Where Newton steps may couple too few rows, multiplication goes on, and closes the gap."""
-    monkeypatch.setattr("cospace.homotopy.minmax.most_rows", lambda n, width: 3)
+@pytest.mark.parametrize("most", [3, 40])
+def test_more_matters_than_may_be_coupled(noisy, monkeypatch, most):
+    """Newton steps then couple the rows that matter most, and the gap is closed all the same."""
+    sizes = []
+    coupled = Interior.coupled
+
+    def watched(self, v, errors, leverage, cap):
+        rows = coupled(self, v, errors, leverage, cap)
+        matter = 2.0 * v * errors * leverage / self.slack
+        sizes.append((len(rows), len(coupled(self, v, errors, leverage, len(v)))))
+        assert matter[rows].min(initial=np.inf) >= np.delete(matter, rows).max(initial=0.0) or (
+            len(rows) < cap
+        )
+        return rows
+
+    monkeypatch.setattr("cospace.homotopy.minmax.most_rows", lambda n, width: most)
+    monkeypatch.setattr(Interior, "coupled", watched)
     target, source = noisy(3, 300, 10, "heavy")
     found = solved(target, source, gap=0.001)
-    assert found.newton == 0
+    assert found.newton > 0
     assert found.within(0.001)
+    assert any(kept < wanted for kept, wanted in sizes)
+
+
+def test_a_target_that_one_direction_rules(noisy, monkeypatch):
+    """Nearly every row matters in such a space, as half way through decoders; it is closed in few steps."""
+    monkeypatch.setattr("cospace.homotopy.minmax.most_rows", lambda n, width: 300)
+    target, source = noisy(5, 900, 40, "heavy")
+    target[:, 0] += 1000.0 * np.abs(target[:, 0]) ** 1.5
+    found = solved(target, source)
+    assert found.within(0.01)
+    assert found.steps <= 60
 
 
 def test_an_indefinite_curvature_is_survived(noisy, monkeypatch):

@@ -159,16 +159,14 @@ def _newton(
         if _steps_left(history, aim) * plain < _NEWTON * (plain + size * state.width):
             return None, v
         interior, raised = Interior.start(v, state.errors)
-        m = len(interior.coupled(raised, state.errors, state.leverage()))
+        m = len(interior.coupled(raised, state.errors, state.leverage(), most))
         coupled = 2.0 * m * m * (state.width + state.d) + m**3 / 3 + size * state.width
-        if m > most or _steps_left(history, aim) * plain < _NEWTON * (plain + coupled):
+        if _steps_left(history, aim) * plain < _NEWTON * (plain + coupled):
             return None, v
         v = raised
         state.fit(v)
     leverage = state.leverage()
-    rows = interior.coupled(v, state.errors, leverage)
-    if len(rows) > most:
-        return None, v
+    rows = interior.coupled(v, state.errors, leverage, most)
     try:
         return interior, interior.step(state, v, leverage, rows, single=aim >= 1e-4)
     except np.linalg.LinAlgError:

@@ -61,10 +61,15 @@ class Interior:
         raised: Floats = np.maximum(v, 0.1 * missing / len(v) / slack)
         return cls(slack), raised / raised.sum()
 
-    def coupled(self, v: Floats, errors: Floats, leverage: Floats) -> npt.NDArray[np.intp]:
-        """Numbers of the rows whose second derivatives matter to others."""
-        matters: npt.NDArray[np.bool_] = 2.0 * v * errors * leverage > _COUPLED * self.slack
-        return np.flatnonzero(matters)
+    def coupled(
+        self, v: Floats, errors: Floats, leverage: Floats, most: int
+    ) -> npt.NDArray[np.intp]:
+        """Numbers of the rows whose second derivatives matter to others; the foremost, if many do."""
+        matter = 2.0 * v * errors * leverage / self.slack
+        rows = np.flatnonzero(matter > _COUPLED)
+        if len(rows) > most:
+            rows = np.sort(rows[np.argpartition(matter[rows], -most)[-most:]])
+        return rows
 
     def step(
         self,
