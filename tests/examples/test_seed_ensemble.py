@@ -21,6 +21,8 @@ from cospace.errors import InputError
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 try:
     mlm = importlib.import_module("masked_language_model")
+    token_rows = importlib.import_module("token_rows")
+    training = importlib.import_module("training")
     ensemble = importlib.import_module("seed_ensemble")
 finally:
     sys.path.pop(0)
@@ -87,20 +89,20 @@ def text():
     rng = np.random.default_rng(1)
     rows = rng.integers(5, 45, size=(40, 24)).astype(np.uint16)
     rows[:, 0], rows[:, 12] = 2, 3
-    return mlm.Text(rows, rows[:8], special=(0, 1, 2, 3, 4), mask=4, vocabulary=45)
+    return token_rows.Text(rows, rows[:8], special=(0, 1, 2, 3, 4), mask=4, vocabulary=45)
 
 
-def test_docs_of_the_training_are_true():
-    assert doctest.testmod(mlm).failed == 0
+def test_docs_of_the_rows_are_true():
+    assert doctest.testmod(token_rows).failed == 0
 
 
 def test_rows_begin_with_a_whole_text_and_long_texts_are_cut():
-    rows = mlm.pack([[5], [6] * 9, [7, 8], [9]], length=6, first=1, end=2)
+    rows = token_rows.pack([[5], [6] * 9, [7, 8], [9]], length=6, first=1, end=2)
     assert rows.tolist() == [[1, 5, 2, 6, 6, 6], [1, 6, 6, 6, 6, 6], [1, 7, 8, 2, 9, 2]]
 
 
 def test_tokens_are_hidden_in_the_stated_shares(text):
-    big = mlm.Text(np.tile(text.train, (100, 1)), text.held_out, text.special, 4, 45)
+    big = token_rows.Text(np.tile(text.train, (100, 1)), text.held_out, text.special, 4, 45)
     hidden, chosen = mlm.hide(big.train, big, np.random.default_rng(0), 0.3)
     usable = ~np.isin(big.train, text.special)
     assert not chosen[~usable].any()
@@ -116,7 +118,7 @@ def test_a_pass_reads_every_row_once_in_an_order_of_its_own(text):
     numbered = np.arange(40, dtype=np.uint16)[:, None]
 
     def turn(seed, first):
-        steps = [mlm.batch(numbered, seed=seed, step=first + i, size=8) for i in range(5)]
+        steps = [token_rows.batch(numbered, seed=seed, step=first + i, size=8) for i in range(5)]
         return np.concatenate(steps).ravel().tolist()
 
     assert sorted(turn(0, 0)) == list(range(40))
@@ -196,9 +198,7 @@ def test_encoders_learn_load_and_differ(home, tmp_path, capsys):
     assert model.max_tokens == 24
 
     whole = transformers.BertForMaskedLM.from_pretrained(tmp_path / "seed-00").eval()
-    settings = ensemble.Settings(
-        **{**facts["settings"], "texts": tuple(facts["settings"]["texts"])}
-    )
+    settings = mlm.Settings(**{**facts["settings"], "texts": tuple(facts["settings"]["texts"])})
     text = ensemble.prepare(tmp_path, settings, print)
     assert mlm.held_out_scores(whole, settings, text) == facts["held_out"]
 
@@ -217,11 +217,11 @@ def test_encoders_learn_load_and_differ(home, tmp_path, capsys):
 
 
 def test_an_interrupted_run_ends_with_the_same_weights(home, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(ensemble, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
     plain, broken = tmp_path / "plain", tmp_path / "broken"
     more = ("--seeds", "2", "--steps", "8")
     assert ensemble.main(command(home, plain, *more, "--workers", "2")) == 0
-    moved = ensemble.Teller.moved
+    moved = training.Teller.moved
 
     def interrupt(self, seed, step, loss):
         moved(self, seed, step, loss)
@@ -232,7 +232,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(home, tmp_path, capsys, m
 
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patched:
-        patched.setattr(ensemble.Teller, "moved", interrupt)
+        patched.setattr(training.Teller, "moved", interrupt)
         assert ensemble.main(command(home, broken, *more, "--workers", "1")) == 130
     assert "give the same command again" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) == handler
@@ -274,7 +274,7 @@ def test_a_short_text_is_refused(home, tmp_path, capsys):
 
 
 def test_held_out_tokens_must_be_chosen(text, home):
-    bare = mlm.Text(text.train, np.full((1, 24), 2, np.uint16), text.special, 4, 45)
+    bare = token_rows.Text(text.train, np.full((1, 24), 2, np.uint16), text.special, 4, 45)
     with pytest.raises(InputError, match="No held-out token was chosen to be predicted: take more"):
         mlm.unigram_scores(bare, toy(home))
 
@@ -296,7 +296,7 @@ def test_options_that_mean_nothing_are_refused(words, line, home, tmp_path, caps
 
 def test_a_folder_is_trained_in_by_one_process(home, tmp_path, capsys):
     pytest.importorskip("fcntl")
-    with ensemble.alone(tmp_path):
+    with training.alone(tmp_path):
         line = refusal(command(home, tmp_path), capsys)
     assert line == (f"Another process trains in {tmp_path}: wait for it, or name another folder.")
 
