@@ -17,8 +17,8 @@ from transformers import MambaConfig, MambaForCausalLM
 
 from cospace.errors import InputError
 
-DRAWS = 8192
-"""Tokens drawn a step, beside those wanted, for the sampled softmax."""
+DRAWS, EVENLY = 4096, 4096
+"""Tokens drawn a step beside those wanted, by frequency and from all alike; see `token_rows.draw`."""
 PARTS = 2
 """Parts of a step's rows whose gradients are summed, in this order, whoever computes them."""
 
@@ -79,7 +79,7 @@ def one_step(run: Run, settings: Settings, text: Text, pool: Executor) -> None:
     """
     rows = batch(text.train, seed=0, step=run.step, size=settings.rows).astype(np.int64)
     rng = np.random.default_rng([0, 1, run.step])
-    among, place, log_present = draw(rows[:, 1:].ravel(), text, rng, draws=DRAWS)
+    among, place, log_present = draw(rows[:, 1:].ravel(), text, rng, draws=DRAWS, evenly=EVENLY)
     # One look-up for inputs and scores, and gradients of the rows that it gives alone.
     used = np.union1d(rows[:, :-1], among)
     table = run.model.get_input_embeddings().weight

@@ -168,18 +168,28 @@ class Draw(NamedTuple):
 
 
 def draw(
-    wanted: npt.NDArray[np.int64], text: Text, rng: np.random.Generator, *, draws: int
+    wanted: npt.NDArray[np.int64],
+    text: Text,
+    rng: np.random.Generator,
+    *,
+    draws: int,
+    evenly: int = 0,
 ) -> Draw:
     """Draw tokens by their frequency, to stand beside the wanted ones in a softmax.
 
-    A token of frequency p stands among d draws with probability 1 - (1 - p)^d. With the logarithm
-    of this taken off its score, the full softmax is what is learnt (Bengio and Senécal 2008).
+    A token of frequency p stands among n wanted and d drawn tokens with probability
+    1 - (1 - p)^(n + d). With the logarithm of this taken off its score, the full softmax is what
+    is learnt (Bengio and Senécal 2008). Where nothing but the scores says that a token is rare,
+    ``evenly`` many are drawn from all tokens alike, too: those that the text lacks would else keep
+    what probability they had at the start.
     """
     drawn = rng.choice(text.vocabulary, size=draws, p=np.exp(text.log_frequencies))
-    among, place = np.unique(np.concatenate([wanted, drawn]), return_inverse=True)
+    others = rng.integers(text.vocabulary, size=evenly)
+    among, place = np.unique(np.concatenate([wanted, drawn, others]), return_inverse=True)
     place, log_p = place[: len(wanted)], text.log_frequencies[among]
-    present = np.log(-np.expm1((len(place) + draws) * np.log1p(-np.exp(log_p))))
-    return Draw(among, place, present)
+    log_absent = (len(place) + draws) * np.log1p(-np.exp(log_p))
+    log_absent += evenly * math.log1p(-1 / text.vocabulary)
+    return Draw(among, place, np.log(-np.expm1(log_absent)))
 
 
 def scores(losses: Any, right: Any) -> dict[str, float]:

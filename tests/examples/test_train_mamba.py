@@ -150,16 +150,35 @@ def test_a_step_is_that_of_the_full_softmax_where_all_tokens_are_drawn(text, hom
         np.testing.assert_allclose(seen[name], parameter.grad, atol=1e-4 * largest, err_msg=name)
 
 
+def test_tokens_are_drawn_as_often_as_is_taken_off():
+    rng = np.random.default_rng(2)
+    rows = rng.choice(10, size=(50, 8), p=np.arange(10) / 45).astype(np.uint16)
+    text = token_rows.Text(rows, rows, (), None, 10)
+    p, times, found, said = np.exp(text.log_frequencies), 20_000, np.zeros(10), np.zeros(10)
+    for _ in range(times):
+        wanted = rng.choice(10, size=2, p=p)
+        drawn = token_rows.draw(wanted, text, rng, draws=2, evenly=3)
+        assert (drawn.among[drawn.place] == wanted).all()
+        found[drawn.among] += 1 / times
+        said[drawn.among] = np.exp(drawn.log_present)
+    assert (said > 0).all()
+    # Four standard deviations.
+    np.testing.assert_allclose(found, said, atol=4 * 0.5 / times**0.5)
+
+
 def test_a_step_takes_off_how_often_a_token_is_among_the_draws(text, home, monkeypatch):
     monkeypatch.setattr(lm, "DRAWS", 3)
+    monkeypatch.setattr(lm, "EVENLY", 2)
     few = token_rows.Text(text.train[:2], text.held_out, (), None, 42)
     model, seen = first_gradients(toy(home, rows=2), few, 1, monkeypatch)
     rows = token_rows.batch(few.train, seed=0, step=0, size=2).astype(np.int64)
     p = np.exp(few.log_frequencies)
-    drawn = np.random.default_rng([0, 1, 0]).choice(42, size=3, p=p)
+    rng = np.random.default_rng([0, 1, 0])
+    drawn = [*rng.choice(42, size=3, p=p), *rng.integers(42, size=2)]
     among = np.isin(np.arange(42), [*drawn, *rows[:, 1:].ravel()])
     assert not among.all()
-    correction = np.where(among, np.log(1 - (1 - p) ** (rows[:, 1:].size + 3)), np.inf)
+    absent = (1 - p) ** (rows[:, 1:].size + 3) * (41 / 42) ** 2
+    correction = np.where(among, np.log(1 - absent), np.inf)
     loss = reference_loss(model, torch.from_numpy(rows), torch.from_numpy(correction).float())
     assert seen["loss"] == pytest.approx(loss.item(), abs=1e-5)
 
