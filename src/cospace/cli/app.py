@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from cospace.cli import steer, steer_transfer
+from cospace.cli import steer, steer_generate, steer_transfer
 from cospace.cli.affine import affine
 from cospace.cli.compare import compare
 from cospace.cli.corpus import corpus
@@ -116,6 +116,9 @@ steering.command(cls=_Command, short_help="Make a steering vector from questions
 steering.command(cls=_Command, short_help="Score a vector on other questions.")(steer.score)
 steering.command(cls=_Command, short_help="Carry a vector to another model.")(
     steer_transfer.transfer
+)
+steering.command(cls=_Command, short_help="Continue prompts with and without a vector.")(
+    steer_generate.generate
 )
 app.add_typer(steering)
 

@@ -1,0 +1,122 @@
+"""``cospace steer generate``: what a model writes with and without a vector."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cospace.steering import Continuations
+
+TOKENS = ["[UNK]", "[PAD]", "idiot", "joy", "(", ")", "A", "B", "Question", ":", "?"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny decoder with random weights that knows a rude word and a cheerful one."""
+    import tokenizers
+    import torch
+    import transformers
+
+    path = tmp_path_factory.mktemp("decoder")
+    words = [*TOKENS, *(f"word{chr(97 + i)}" for i in range(20))]
+    core = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
+    )
+    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
+    )
+    config = transformers.LlamaConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        pad_token_id=1,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.LlamaForCausalLM(config)
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.fixture
+def prompts(tmp_path):
+    lines = [{"prompt": {"text": f"word{chr(97 + i)} worda"}} for i in range(8)]
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def vector(cli, folder, tmp_path):
+    values = [
+        {
+            "question": f"Question word{chr(97 + i)}?\n (A) idiot\n (B) joy",
+            "answer_matching_behavior": "(A)",
+            "answer_not_matching_behavior": "(B)",
+        }
+        for i in range(10)
+    ]
+    (tmp_path / "items.json").write_text(json.dumps(values))
+    lines = [{"positive": f"word{c} idiot", "negative": f"word{c} joy"} for c in "abcdef"]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = ["--items", "items.json", "--pairs", "p.jsonl", "--into", "v.safetensors"]
+    made = cli("steer", "build", folder, *words)
+    assert made.code == 0, made.err
+    return "v.safetensors"
+
+
+def test_a_model_continues_with_and_without_a_vector(cli, folder, prompts, vector, tmp_path):
+    words = ["steer", "generate", folder, "--prompts", prompts, "--vector", vector]
+    words += ["--coefficients", "-2,2", "--new-tokens", 5, "--neutral", 2]
+    found = cli(*words, "--save", "c.json", "--show", 1)
+    assert found.code == 0, found.err
+    assert "scored by lexical score, rude" in found.out
+    assert "toxic" not in found.out.lower()
+    told = Continuations.load(tmp_path / "c.json")
+    assert [p.coefficient for p in told.points] == [-2.0, 0.0, 2.0]
+    assert told.provenance["command"].startswith("cospace steer generate")
+    rows = [line.split() for line in found.out.splitlines()[2:5]]
+    assert [row[:2] for row in rows] == [
+        [f"{p.coefficient:g}", f"{p.score:.4f}"] for p in told.points
+    ]
+    assert rows[1][-1] == f"{told.points[1].perplexity:.2f}"
+    shown = [line for line in found.out.splitlines() if " | " in line]
+    assert [line.split(" | ")[1].strip() for line in shown] == [
+        p.texts[0].strip() for p in told.points
+    ]
+
+
+def test_without_a_vector_the_model_runs_as_it_is(cli, folder, prompts):
+    words = ["steer", "generate", folder, "--prompts", prompts, "--neutral", 0]
+    found = cli(*words, "--limit", 5, "--prompt-tokens", 1, "--scorer", "cheerful")
+    assert found.code == 0, found.err
+    assert "the model as it is: 5 prompts" in found.out
+    assert "5 prompts were cut to 1 tokens" in found.out
+    (point,) = cli(*words, "--json").json["points"]
+    assert (point["coefficient"], point["change"], len(point["texts"])) == (0.0, None, 8)
+
+
+def test_mistakes_are_told(cli, folder, prompts, vector, monkeypatch):
+    monkeypatch.delenv("PERSPECTIVE_API_KEY", raising=False)
+
+    def said(*words, file=prompts):
+        return cli("steer", "generate", folder, "--prompts", file, *words).mistake
+
+    assert "absent.jsonl cannot be read" in said(file="absent.jsonl")
+    assert "horrid is neither a file nor one of the packaged" in said("--scorer", "horrid")
+    assert "Perspective needs a key" in said("--scorer", "perspective")
+    assert "--label rude is for a classifier" in said("--label", "rude")
+    assert "without a vector: give one" in said("--coefficients", "1,2")
+    assert "20 prompts were asked for" in said("--limit", 20)
+    assert "lacks the weights score.weight" in said("--scorer", folder, "--label", "x")
