@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from itertools import combinations
 from statistics import quantiles
 from typing import Any
 
 from cospace.studies.affine_homotopy.result import (
     AffineHomotopyStudy,
+    Agreement,
     Encoder,
     Extrinsic,
     Intrinsic,
@@ -111,6 +113,10 @@ def study(
         extrinsic=tuple(extrinsic),
         links=links,
         mappability=tuple(mappability),
+        agreements=tuple(
+            Agreement(*a, *b, 0.5 if "affine" in (a[0], b[0]) else 0.9, 0.2)
+            for a, b in combinations(dict.fromkeys((m.kind, m.depth) for m in mappability), 2)
+        ),
         ranks=tuple(RankLink(d, t, 0.25, 0.3, 50, 64) for d in depths for t in TOLERANCES),
         truncations=tuple(
             Truncation(s, t, 0.002 * t + 0.001 * (100 - s), 12)

@@ -311,6 +311,26 @@ def test_rank_of_too_few(few: AffineHomotopyStudy) -> None:
     assert "3 encoders cannot reach significance" in told(few, "That encoders of")["text"]
 
 
+# Orders.
+
+
+def test_orders_of_targets_are_told_as_they_are(twelve: AffineHomotopyStudy) -> None:
+    found = told(twelve, "Order of the encoders as targets over depths")
+    assert "Spearman 0.50 to 0.50, median 0.50; 0 of 3 comparisons" in found["text"]
+    assert found["tone"] == "chance"
+    clear = replace(twelve, agreements=tuple(replace(a, p=0.001) for a in twelve.agreements))
+    over = told(clear, "Order of the encoders as targets over tasks")
+    assert over["text"].endswith("Spearman 0.90; 1 of 1 comparison can be told from chance (Holm).")
+    assert over["tone"] == "above"
+    table = blocks_of(study_page(twelve), "targets")[-1]
+    head = [column["label"] for column in table["columns"]]
+    assert head[:4] == ["Order by", "depth 0", "depth 0.5", "depth 1"]
+    rows = table["groups"][0]["rows"]
+    assert rows[0][2] == rows[1][1] == {"text": "0.50", "note": "p 0.200"}
+    assert rows[0][1] == "–"
+    assert "0.609 on MRPC" in blocks_of(study_page(twelve), "rank")[0]["caption"]
+
+
 # Numbers.
 
 
@@ -408,7 +428,7 @@ def test_every_section_is_there_in_the_order_of_the_paper(twelve: AffineHomotopy
     assert ids == [
         "layers", "targets", "link-0", "link-1", "rank", "probes", "encoders", "reading", "repeat",
     ]  # fmt: skip
-    bare = AffineHomotopyStudy("Nothing", (), (), (), (), (), (), (), (), {})
+    bare = AffineHomotopyStudy("Nothing", (), (), (), (), (), (), (), (), (), {})
     assert [section["id"] for section in study_page(bare)["sections"]] == ["reading", "repeat"]
     assert page_html(study_page(bare)).startswith("<!doctype html>")
 

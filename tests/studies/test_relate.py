@@ -8,6 +8,7 @@ from scipy import stats
 
 from cospace.studies.affine_homotopy.relate import (
     Errors,
+    agreements,
     mappability,
     rank_link,
     related,
@@ -34,6 +35,31 @@ def test_rank_and_mappability_against_scipy():
     assert 1 / 200 <= one.p <= 0.05
     assert (one.least, one.most) == (min(r["0.01"] for r in ranks), max(r["0.01"] for r in ranks))
     assert (flat.value, flat.p, flat.least, flat.most) == (None, None, 8, 8)
+
+
+def test_orders_of_targets_against_scipy():
+    rng = np.random.default_rng(3)
+    tables = {("affine", 0.0): rng.random((7, 7)), ("affine", 1.0): rng.random((7, 7))}
+    tables["sentiment", 1.0] = 2.0 * tables["affine", 1.0]
+    tables["flat", 1.0] = np.ones((7, 7))
+    names = list("abcdefg")
+    found = [m for (k, d), t in tables.items() for m in mappability(t, names, kind=k, depth=d)]
+    ones = agreements(found, names, permutations=999, rng=0)
+    assert len(ones) == 6
+    known = {(o.first, o.first_depth, o.second, o.second_depth): o for o in ones}
+    medians = {
+        key: [np.median(np.delete(table[:, j], j)) for j in range(7)]
+        for key, table in tables.items()
+    }
+    between = known["affine", 0.0, "affine", 1.0]
+    expected = stats.spearmanr(medians["affine", 0.0], medians["affine", 1.0])
+    assert between.value == pytest.approx(expected.statistic, abs=1e-12)
+    same = known["affine", 1.0, "sentiment", 1.0]
+    assert same.value == pytest.approx(1.0, abs=1e-12)
+    assert same.p <= 3 / 1000
+    assert (known["affine", 0.0, "flat", 1.0].value, known["affine", 0.0, "flat", 1.0].p) == (
+        None,
+    ) * 2
 
 
 def test_a_table_without_differences_has_no_correlation():

@@ -16,6 +16,7 @@ from cospace.report.homotopy_findings import findings
 from cospace.report.homotopy_links import link_table, measure_title, scatters
 from cospace.report.homotopy_prediction import Prediction, encoder_names, headline
 from cospace.report.homotopy_tables import (
+    agreement_table,
     bound_table,
     depth_table,
     encoder_table,
@@ -120,7 +121,8 @@ def _mappability(result: AffineHomotopyStudy) -> list[Section]:
             "title": "Who is easy to map onto",
             "intro": "Every encoder as a target. The paper found some of its encoders easy to map onto whatever the "
             "task, in early layers more than in late ones.",
-            "blocks": mappability_tables(result),
+            "blocks": mappability_tables(result)
+            + ([agreement_table(result)] if result.agreements else []),
         }
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 from cospace.report.homotopy_prediction import (
     NAMED,
@@ -37,6 +38,7 @@ def findings(result: AffineHomotopyStudy) -> list[Finding]:
     found = [
         _asymmetry(result),
         *_easiest(result),
+        *_orders(result),
         predicted(result),
         rivals(result),
         beside_paper(result),
@@ -154,6 +156,28 @@ def _same(
     if met == 1:
         return f" It is {'' if agreed else 'not '}the easiest to map onto at that depth."
     return f" In {agreed} of {met} cases it is the easiest to map onto at that depth."
+
+
+def _orders(result: AffineHomotopyStudy) -> list[Finding]:
+    """Whether the order of the encoders as targets is one order, over depths, and over tasks."""
+    depths = [one for one in result.agreements if one.first == one.second == "affine"]
+    tasks = [one for one in result.agreements if "affine" not in (one.first, one.second)]
+    told = []
+    for ones, what in ((depths, "over depths, by affine distance"), (tasks, "over tasks")):
+        tested = [one for one in ones if there(one.value) and there(one.p)]
+        if not tested:
+            continue
+        corrected = holm([one.p or 0.0 for one in tested])
+        clear = sum(bool(p <= LEVEL) for p in corrected)
+        values = [one.value or 0.0 for one in tested]
+        spread = f"{number(min(values), 2)} to {number(max(values), 2)}, median "
+        middle = f"{spread if len(values) > 1 else ''}{number(median(values), 2)}"
+        text = (
+            f"Order of the encoders as targets {what}: Spearman {middle}; {clear} of "
+            f"{count(len(tested), 'comparison')} can be told from chance (Holm)."
+        )
+        told.append({"text": text, "tone": "above" if clear == len(tested) else "chance"})
+    return told
 
 
 def _ranks(result: AffineHomotopyStudy) -> Finding | None:

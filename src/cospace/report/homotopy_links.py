@@ -131,7 +131,8 @@ def link_table(result: AffineHomotopyStudy, task: str, depth: float) -> Table:
         f"{depth:g}; the affine distance in units of the target, similarities as 1 − "
         "similarity. p: one-sided, by relabelling encoders; not corrected, but for "
         f"the affine distance also by Holm over its {count(len(prediction.links), 'link')}. Over encoders, over "
-        f"texts: 95 % bootstrap intervals; over texts the fitted maps are kept, and other measures have none.{paper}",
+        "texts: 95 % bootstrap intervals; over texts the fitted maps are kept, which makes them too narrow, for "
+        f"many texts attain the maximum of such a fit; other measures have none.{paper}",
         "Measure",
         columns,
         groups,

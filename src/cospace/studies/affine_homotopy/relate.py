@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -12,9 +13,9 @@ from scipy.stats import rankdata
 
 from cospace.errors import UndefinedMeasureError
 from cospace.stats.mantel import PairCorrelation, pair_correlation
-from cospace.studies.affine_homotopy.result import Mappability, RankLink
+from cospace.studies.affine_homotopy.result import Agreement, Mappability, RankLink
 
-__all__ = ["Errors", "mappability", "rank_link", "related", "text_interval"]
+__all__ = ["Errors", "agreements", "mappability", "rank_link", "related", "text_interval"]
 
 Floats = npt.NDArray[np.float64]
 Method = Literal["spearman", "pearson"]
@@ -104,20 +105,58 @@ def rank_link(
     rng: int,
 ) -> list[RankLink]:
     """Spearman correlation of numerical rank and the median distance to an encoder, by tolerance."""
-    generator = np.random.default_rng(rng)
-    y = _unit(rankdata(medians))
-    orders = [generator.permutation(len(medians)) for _ in range(permutations)]
+    orders = _orders(len(medians), permutations, rng)
     found = []
     for tolerance in ranks[0]:
         values = [each[tolerance] for each in ranks]
-        x = _unit(rankdata(values))
-        value = p = None
-        if x is not None and y is not None:
-            value = float(x @ y)
-            reached = sum(float(x @ y[order]) >= value - 1e-9 for order in orders)
-            p = (1 + reached) / (1 + permutations)
+        value, p = _spearman(values, medians, orders)
         found.append(RankLink(depth, tolerance, value, p, min(values), max(values)))
     return found
+
+
+def agreements(
+    found: Sequence[Mappability], names: Sequence[str], *, permutations: int, rng: int
+) -> list[Agreement]:
+    """Compare every two orders of the encoders as targets, by Spearman's correlation of the medians.
+
+    Parameters
+    ----------
+    found
+        Every encoder as a target, for every kind of distance and depth.
+    names
+        The encoders.
+    permutations
+        Permutations of encoders, for p.
+    rng
+        Their seed.
+    """
+    orders = _orders(len(names), permutations, rng)
+    medians = {(m.kind, m.depth, m.target): m.median for m in found}
+    lists = {
+        key: [medians[(*key, name)] for name in names]
+        for key in dict.fromkeys((m.kind, m.depth) for m in found)
+    }
+    return [
+        Agreement(*first, *second, *_spearman(lists[first], lists[second], orders))
+        for first, second in combinations(lists, 2)
+    ]
+
+
+def _orders(count: int, permutations: int, rng: int) -> list[npt.NDArray[np.int64]]:
+    generator = np.random.default_rng(rng)
+    return [generator.permutation(count) for _ in range(permutations)]
+
+
+def _spearman(
+    a: Sequence[float], b: Sequence[float], orders: Sequence[npt.NDArray[np.int64]]
+) -> tuple[float | None, float | None]:
+    """Correlation of ranks, and its one-sided p; None where all values of one are equal."""
+    x, y = _unit(rankdata(a)), _unit(rankdata(b))
+    if x is None or y is None:
+        return None, None
+    value = float(x @ y)
+    reached = int((y[np.asarray(orders)] @ x >= value - 1e-9).sum())
+    return value, (1 + reached) / (1 + len(orders))
 
 
 def _unit(values: Floats) -> Floats | None:

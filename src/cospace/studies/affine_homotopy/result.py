@@ -10,6 +10,7 @@ from cospace.result import Result, checked, plain, record
 
 __all__ = [
     "AffineHomotopyStudy",
+    "Agreement",
     "Encoder",
     "Extrinsic",
     "Intrinsic",
@@ -194,6 +195,24 @@ class Mappability:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """Whether two tables of pairs put the encoders in the same order as targets."""
+
+    first: str
+    """``affine``, or the name of a task: as ``Mappability.kind``."""
+    first_depth: float
+    """Relative depth of the first."""
+    second: str
+    """The same of the second."""
+    second_depth: float
+    """Relative depth of the second."""
+    value: float | None
+    """Spearman correlation over encoders of the median distances to them; None where all are equal."""
+    p: float | None
+    """One-sided p over permutations of encoders."""
+
+
+@dataclass(frozen=True)
 class RankLink:
     """Whether encoders of higher rank are harder to map onto."""
 
@@ -245,6 +264,8 @@ class AffineHomotopyStudy(Result):
     """What predicts what."""
     mappability: tuple[Mappability, ...]
     """Every encoder as a target."""
+    agreements: tuple[Agreement, ...]
+    """Every two orders of the encoders as targets."""
     ranks: tuple[RankLink, ...]
     """Rank and mappability."""
     truncations: tuple[Truncation, ...]
@@ -292,6 +313,7 @@ class AffineHomotopyStudy(Result):
             "extrinsic": Extrinsic,
             "links": Link,
             "mappability": Mappability,
+            "agreements": Agreement,
             "ranks": RankLink,
             "truncations": Truncation,
         }

@@ -22,6 +22,7 @@ from cospace.studies.affine_homotopy.reading import Read
 from cospace.studies.affine_homotopy.relate import (
     Errors,
     Method,
+    agreements,
     mappability,
     rank_link,
     related,
@@ -46,6 +47,7 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, steps done, and steps in all."""
 
 _FITTED = 5 / 6
+_ROUNDING = 1e-9
 _METHODS: tuple[Method, ...] = ("spearman", "pearson")
 
 
@@ -94,6 +96,9 @@ def run(
             for link in _links(task, depth, pairs[depth], each, settings, read.names)
         ),
         mappability=tuple(easy),
+        agreements=tuple(
+            agreements(easy, read.names, permutations=settings.permutations, rng=settings.seed)
+        ),
         ranks=tuple(r for depth in settings.depths for r in work.ranks(depth, easy)),
         truncations=tuple(work.truncations(pairs[max(settings.depths)])),
         settings={
@@ -102,7 +107,7 @@ def run(
             "fitted": len(work.fitted),
             "held_out": len(work.held),
         },
-        warnings=tuple(_warnings(read.names)),
+        warnings=tuple(_warnings(read.names, pairs, settings.gap)),
         provenance={
             "texts": {"name": read.corpus.name, "fingerprint": read.corpus.fingerprint},
             "references": dict(read.references),
@@ -322,12 +327,26 @@ def _links(
     return links
 
 
-def _warnings(names: Sequence[str]) -> list[str]:
+def _warnings(names: Sequence[str], pairs: Mapping[float, Pairs], gap: float) -> list[str]:
+    found = []
     count = len(names)
-    if count >= 5:
-        return []
-    ways = math.factorial(count)
-    return [
-        f"{count} encoders have {ways} relabellings: a correlation over their pairs cannot reach a p below "
-        f"{1 / ways:.2g}."
+    if count < 5:
+        ways = math.factorial(count)
+        found.append(
+            f"{count} encoders have {ways} relabellings: a correlation over their pairs cannot reach a p below "
+            f"{1 / ways:.2g}."
+        )
+    # An exact map leaves rounding on both ends, whose ratio means nothing.
+    wide = [
+        (r.upper / r.lower - 1.0 if r.lower > 0.0 else math.inf, r)
+        for each in pairs.values()
+        for r in each.records
+        if r.normalised > _ROUNDING and r.upper > r.lower * (1.0 + gap)
     ]
+    if wide:
+        most, r = max(wide, key=lambda item: item[0])
+        found.append(
+            f"The interval of {len(wide)} affine distances is wider than the gap of {gap:.2%} that was asked for; "
+            f"the widest, {r.source} to {r.target} at depth {r.depth:g}: {most:.2%}."
+        )
+    return found
