@@ -1,0 +1,539 @@
+"""One shared space for several models: fit, transform, translate, add, save."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from cospace._arrays import to_numpy
+from cospace._numbers import check_seed, check_whole
+from cospace.errors import InputError, UnknownNameError
+from cospace.maps.affine import AffineMap
+from cospace.moments import Moments
+from cospace.shared.addition import beside, newcomer, newcomer_of_moments
+from cospace.shared.blocks import Blocks
+from cospace.shared.canonical import canonical_variates
+from cospace.shared.choose import SCALINGS, Choice, best_of, choose
+from cospace.shared.keeping import Kept, read_space, write_space
+from cospace.shared.member import Member, Search
+from cospace.shared.methods import METHODS
+from cospace.shared.procrustes import generalized_procrustes
+from cospace.shared.scaling import Floats, Scaling, Spectrum
+from cospace.shared.training import Texts, match_texts
+from cospace.shared.view import SpaceView
+from cospace.space import Space
+
+__all__ = ["SharedSpace"]
+
+_RULES = 0.5
+
+
+class SharedSpace:
+    """One space for many models, each with one linear map into it and one back.
+
+    ``gpa`` rotates all models towards their own mean (generalized Procrustes), ``gcca`` takes the
+    directions on which they agree (regularised MAXVAR canonical variates). Both work on
+    cross-covariances of centred, scaled, reduced rows. Rows are compared by cosine.
+
+    Parameters
+    ----------
+    width
+        Coordinates of the space, or ``auto``. A model of lower rank uses its rank.
+    scaling
+        Policy, see :class:`~cospace.shared.scaling.Scaling`, or ``auto``.
+    method
+        ``gpa``, ``gcca``, or ``auto``.
+    ridge
+        Penalty of ``gcca``, relative to the mean variance of a model's coordinates, or ``auto``.
+    scales
+        Whether ``gpa`` gives every model an isotropic scale.
+    folds
+        Inner folds on which whatever is ``auto`` is chosen: the setting that finds most texts of
+        the fold across models.
+    missing
+        ``refuse`` texts that a model lacks, or ``mask`` them (by id).
+    tol, sweeps
+        Stationarity residual to stop at and most sweeps of ``gpa``.
+    rng
+        Seed; nothing in ``gpa`` and ``gcca`` is drawn at present.
+
+    Attributes
+    ----------
+    choice_
+        What was chosen, with the score of every candidate, and why.
+    members_
+        Name -> :class:`Member`, with the share of the leading direction.
+    search_
+        How the maps were found.
+    centroid_
+        Consensus of every text, shape (n, k); None for a fit from moments.
+    ids_
+        Ids of these texts; None where rows were matched by position.
+    warnings_
+        What a reader must know.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(60, 3))
+    >>> turn = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> space = SharedSpace(width=3, scaling="none", method="gpa").fit({"a": x, "b": x @ turn + 7.0})
+    >>> bool(np.allclose(space.translate(x, source="a", target="b"), x @ turn + 7.0))
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int | str = "auto",
+        scaling: str = "auto",
+        method: str = "auto",
+        ridge: float | str = "auto",
+        scales: bool = False,
+        folds: int = 5,
+        missing: Literal["refuse", "mask"] = "refuse",
+        tol: float = 1e-7,
+        sweeps: int = 500,
+        rng: int = 0,
+    ) -> None:
+        self.width = width
+        self.scaling = scaling
+        self.method = method
+        self.ridge = ridge
+        self.scales = scales
+        self.folds = folds
+        self.missing = missing
+        self.tol = tol
+        self.sweeps = sweeps
+        self.rng = rng
+
+    def __repr__(self) -> str:
+        usual = {k: p.default for k, p in signature(type(self).__init__).parameters.items()}
+        told = [f"{k}={v!r}" for k, v in self.get_params().items() if v != usual[k]]
+        return f"SharedSpace({', '.join(told)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "members_")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
+        """Parameters of the constructor, by name; ``deep`` is accepted as scikit-learn passes it."""
+        return {
+            k: getattr(self, k) for k in signature(type(self).__init__).parameters if k != "self"
+        }
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the constructor.
+
+        Raises
+        ------
+        UnknownNameError
+            For another parameter.
+        """
+        for key, value in params.items():
+            if key not in self.get_params():
+                raise UnknownNameError.among(key, self.get_params(), "parameter of SharedSpace")
+            setattr(self, key, value)
+        return self
+
+    def fit(
+        self, spaces: Any, target: Any = None, *, done: Callable[[int, int], None] | None = None
+    ) -> Self:
+        """Choose what is ``auto``, and fit.
+
+        Parameters
+        ----------
+        spaces
+            Name -> Space (rows are matched by id) or array (by position); or
+            :class:`~cospace.moments.Moments`, where nothing may be ``auto``.
+        target
+            Not used; scikit-learn passes it.
+        done
+            Called as (fold, folds) after each inner fold.
+
+        Raises
+        ------
+        InputError
+            For options that make no sense, or fewer than 2 models.
+        RowMismatchError
+            For rows that are not the same texts.
+        UndefinedMeasureError
+            For rows of a model that are all the same, or too few for the folds.
+        """
+        self._check()
+        if isinstance(spaces, Moments):
+            return self._fit_moments(spaces)
+        texts = match_texts(spaces, missing=self.missing)
+        choice = self._choice(texts, done)
+        blocks = Blocks.of_rows(
+            texts.rows, scaling=choice.scaling, width=choice.width, present=texts.present
+        )
+        self._solve(blocks, choice)
+        shares = {
+            name: Spectrum.of_rows(rows, name=name).share for name, rows in texts.rows.items()
+        }
+        for number, encoder in enumerate(blocks.encoders):
+            x = texts.rows[encoder.name] - encoder.mean
+            self._join(blocks, number, shares[encoder.name], x.T @ x)
+        self.ids_: tuple[str, ...] | None = texts.ids
+        self.centroid_: Floats | None = self._centroid(texts)
+        return self
+
+    def _fit_moments(self, moments: Moments) -> Self:
+        if open_ := [k for k in ("width", "scaling", "method") if getattr(self, k) == "auto"]:
+            raise InputError(
+                f"{', '.join(open_)} cannot be chosen from moments, which keep no rows: name them, or fit on rows."
+            )
+        ridge = 0.0 if self.method == "gpa" else self.ridge
+        if ridge == "auto":
+            raise InputError(
+                "ridge cannot be chosen from moments, which keep no rows: name it, or fit on rows."
+            )
+        choice = _given(self.method, self.scaling, int(self.width), float(ridge), moments.n)
+        blocks = Blocks.of_moments(moments, scaling=choice.scaling, width=choice.width)
+        self._solve(blocks, choice)
+        for number, encoder in enumerate(blocks.encoders):
+            name = encoder.name
+            block = np.asarray(to_numpy(moments.block(name, name)), dtype=np.float64)
+            share = Spectrum.of_moments(moments.n, encoder.mean, block, name=name).share
+            self._join(blocks, number, share, block)
+        self.ids_ = None
+        self.centroid_ = None
+        return self
+
+    def _check(self) -> None:
+        if self.method not in ("auto", "gpa", "gcca"):
+            raise UnknownNameError.among(
+                str(self.method), ("auto", "gpa", "gcca"), "method of SharedSpace"
+            )
+        if self.missing not in ("refuse", "mask"):
+            raise InputError(f"missing is {self.missing!r}; 'refuse' or 'mask' is expected.")
+        if self.scaling != "auto":
+            Scaling.read(self.scaling)
+        if self.width != "auto":
+            check_whole(width=self.width)
+        if self.ridge != "auto" and (
+            isinstance(self.ridge, bool | str) or not 0.0 <= float(self.ridge) < np.inf
+        ):
+            raise InputError(
+                f"ridge is {self.ridge!r}; 'auto' or a number, 0 or more, is expected."
+            )
+        check_whole(folds=self.folds, sweeps=self.sweeps)
+        check_seed(self.rng)
+
+    def _choice(self, texts: Texts, done: Callable[[int, int], None] | None) -> Choice:
+        methods = ("gpa", "gcca") if self.method == "auto" else (self.method,)
+        scalings = SCALINGS if self.scaling == "auto" else (self.scaling,)
+        widths = None if self.width == "auto" else (int(self.width),)
+        ridges = None if self.ridge == "auto" else (float(self.ridge),)
+        fixed = len(methods) == len(scalings) == 1 and widths is not None
+        if fixed and (self.method == "gpa" or ridges is not None):
+            ridge = 0.0 if self.method == "gpa" or ridges is None else ridges[0]
+            return _given(self.method, self.scaling, int(self.width), ridge, texts.n)
+        whole = texts.complete()
+        found = choose(
+            whole.rows,
+            methods=methods,
+            scalings=scalings,
+            widths=widths,
+            ridges=ridges,
+            folds=self.folds,
+            groups=whole.groups,
+            rng=self.rng,
+            done=done,
+        )
+        return _joined(list(found.values()))
+
+    def _solve(self, blocks: Blocks, choice: Choice) -> None:
+        self.choice_ = choice
+        self.values_: Floats | None = None
+        if choice.method == "gpa":
+            found = generalized_procrustes(
+                blocks, scales=self.scales, tol=self.tol, sweeps=self.sweeps
+            )
+            self._maps, self._shift = found.maps, found.shift
+            self.search_ = Search(
+                found.objective, found.residual, found.sweeps, found.stopped, found.scales
+            )
+        else:
+            variates = canonical_variates(blocks, width=max(blocks.widths), ridge=choice.ridge)
+            self._maps, self._shift = variates.maps, variates.shift
+            self.values_ = variates.values
+            self.search_ = Search(
+                tuple(map(float, variates.values)), None, 0, "direct", (1.0,) * len(variates.maps)
+            )
+        self.forward_: dict[str, AffineMap] = {}
+        self.backward_: dict[str, AffineMap] = {}
+        self.members_: dict[str, Member] = {}
+        self.warnings_: tuple[str, ...] = ()
+        if self.search_.stopped == "sweeps":
+            self.warnings_ += (
+                f"The search used up its {self.search_.sweeps} sweeps with a stationarity residual of "
+                f"{self.search_.residual:.1e}; tol is {self.tol:g}.",
+            )
+
+    def _join(self, blocks: Blocks, number: int, share: float, products: Floats) -> None:
+        encoder, own = blocks.encoders[number], blocks.own[number]
+        forward = AffineMap(
+            np.ascontiguousarray(encoder.matrix @ self._maps[number]),
+            encoder.mean,
+            self._shift[number],
+        )
+        self._enter(encoder.name, forward, share, blocks.counts[number], own, products)
+
+    def _enter(
+        self,
+        name: str,
+        forward: AffineMap,
+        share: float,
+        n: int,
+        own: Floats,
+        products: Floats,
+        *,
+        added: bool = False,
+    ) -> None:
+        """Keep a model: its map, the way back that loses least on its own rows, what it loses."""
+        used = float(np.linalg.eigvalsh(own)[-1] / np.trace(own))
+        across = forward.matrix.T @ products
+        values, axes = np.linalg.eigh(across @ forward.matrix)
+        kept = values > 1e-12 * values[-1]
+        matrix = (axes[:, kept] / values[kept]) @ (axes[:, kept].T @ across)
+        total = float(np.trace(products))
+        lost = total - float(np.sum((axes[:, kept].T @ across) ** 2 / values[kept, None]))
+        self.forward_[name] = forward
+        self.backward_[name] = AffineMap(
+            np.ascontiguousarray(matrix), forward.image, forward.center
+        )
+        self.members_[name] = Member(
+            name, n, len(forward.center), len(own), share, used, max(lost / total, 0.0), added
+        )
+        if share > _RULES:
+            policy = self.choice_.scaling
+            told = (
+                f"after scaling ({policy}) and reduction its share is {used:.0%}"
+                if policy != "none"
+                else "rows are not scaled, so that it rules the maps"
+            )
+            self.warnings_ += (f"{name}: one direction holds {share:.1%} of the variance; {told}.",)
+
+    def _centroid(self, texts: Texts) -> Floats:
+        total = np.zeros((texts.n, self.width_))
+        have = np.zeros((texts.n, 1))
+        for name, rows in texts.rows.items():
+            at = slice(None) if texts.present is None else texts.present[name]
+            total[at] += self.forward_[name].points(rows)
+            have[at] += 1.0
+        return total / have
+
+    @property
+    def width_(self) -> int:
+        """Coordinates of the fitted space."""
+        self._fitted()
+        return len(next(iter(self.forward_.values())).image)
+
+    @property
+    def names_(self) -> tuple[str, ...]:
+        """Names of the models, in the order of the fit."""
+        self._fitted()
+        return tuple(self.members_)
+
+    def _fitted(self) -> None:
+        if not hasattr(self, "members_"):
+            raise InputError("This SharedSpace is not fitted: call fit first.")
+
+    def _map(self, maps: Mapping[str, AffineMap], name: str) -> AffineMap:
+        if name not in maps:
+            raise UnknownNameError.among(str(name), maps, "model of this shared space")
+        return maps[name]
+
+    def transform(self, rows: Any, model: str) -> Floats:
+        """Rows of a model (n, d_m), or a Space, in the shared space, (n, k).
+
+        Raises
+        ------
+        InputError
+            Before fit; for rows that are no finite numbers, or of another width.
+        UnknownNameError
+            For another model.
+        """
+        self._fitted()
+        return self._map(self.forward_, model).points(_rows(rows))
+
+    def inverse_transform(self, coordinates: Any, model: str) -> Floats:
+        """Rows of a model (n, d_m) from shared coordinates (n, k): the linear way back of least error.
+
+        What reduction, scaling and the method leave out comes back as its mean; see
+        ``members_[model].inverse_error`` and :meth:`inverse_error`.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            As :meth:`transform`.
+        """
+        self._fitted()
+        return self._map(self.backward_, model).points(coordinates)
+
+    def translate(self, rows: Any, *, source: str, target: str) -> Floats:
+        """Rows of one model as rows of another, through the space.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            As :meth:`transform`.
+        """
+        return self.inverse_transform(self.transform(rows, source), target)
+
+    def inverse_error(self, rows: Any, model: str) -> float:
+        """``||X - back(forward(X))||^2 / ||X - mean||^2`` on given rows, mean that of the fit.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            As :meth:`transform`.
+        """
+        x = np.asarray(to_numpy(_rows(rows)), dtype=np.float64)
+        back = self.inverse_transform(self.transform(x, model), model)
+        free = x - self.forward_[model].center
+        return float(np.sum((x - back) ** 2) / np.sum(free**2))
+
+    def view(self, name: str) -> SpaceView:
+        """One model's way into the space as a fitted transformer, for a pipeline.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            As :meth:`transform`.
+        """
+        self._fitted()
+        return SpaceView(self._map(self.forward_, name), self._map(self.backward_, name), name)
+
+    def add(self, name: str, rows: Any) -> Self:
+        """Add a model to the finished space; no other map changes.
+
+        Its rows are scaled and reduced as the others' were and aligned to the consensus of the
+        texts: by one Procrustes rotation, or for ``gcca`` by the equation that every member's
+        variates fulfil.
+
+        Parameters
+        ----------
+        name
+            A new name.
+        rows
+            A Space (the texts that it shares with the fit, by id, are used), an array in the
+            order of the fit; or Moments that hold it beside at least one member.
+
+        Raises
+        ------
+        InputError
+            For a name that is there, or a space that kept no consensus.
+        RowMismatchError
+            For rows that are not texts of the fit.
+        UndefinedMeasureError
+            For rows that are all the same.
+        """
+        self._fitted()
+        if name in self.members_:
+            raise InputError(f"{name!r} is in this shared space already: give another name.")
+        if isinstance(rows, Moments):
+            new = newcomer_of_moments(name, rows, self.choice_, self.forward_)
+        else:
+            x, consensus = beside(name, rows, self.ids_, self.centroid_)
+            new = newcomer(name, x, consensus, self.choice_)
+        forward = new.map(self.choice_, self.values_)
+        self._enter(name, forward, new.share, new.n, new.own, new.products, added=True)
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write one safetensors file whose header holds the rest as JSON.
+
+        Raises
+        ------
+        InputError
+            Before fit, or if the file cannot be written.
+        """
+        self._fitted()
+        write_space(
+            path,
+            Kept(
+                self.get_params(),
+                self.members_,
+                self.forward_,
+                self.backward_,
+                self.choice_,
+                self.search_,
+                self.ids_,
+                self.warnings_,
+                self.centroid_,
+                self.values_,
+            ),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what ``save`` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or is no whole shared space.
+        """
+        kept = read_space(path)
+        try:
+            found = cls(**kept.params)
+            found._check()
+        except (TypeError, InputError, LookupError):
+            raise InputError(
+                f"{path} is no whole shared_space (its parameters are not those of one): save it again."
+            ) from None
+        found.members_, found.forward_, found.backward_ = kept.members, kept.forward, kept.backward
+        found.choice_, found.search_ = kept.choice, kept.search
+        found.ids_, found.warnings_ = kept.ids, kept.warnings
+        found.centroid_, found.values_ = kept.centroid, kept.values
+        return found
+
+
+def _given(method: str, scaling: str, width: int, ridge: float, n: int) -> Choice:
+    if width < 1:
+        raise InputError(f"width is {width}; a whole number, 1 or more, is expected.")
+    return Choice(
+        method,
+        str(Scaling.read(scaling)),
+        width,
+        ridge,
+        None,
+        0,
+        n,
+        (),
+        "Every setting was given; nothing was chosen.",
+    )
+
+
+def _joined(choices: list[Choice]) -> Choice:
+    """The better of several methods, with the candidates of all."""
+    best = best_of(choices)
+    tried = tuple(one for choice in choices for one in choice.candidates)
+    others = [one for one in choices if one is not best]
+    told = "".join(
+        f" {METHODS[one.method].name} reached {one.best.score:.3f} at best ({one.scaling}, width {one.width})."
+        for one in others
+        if one.best is not None
+    )
+    return Choice(
+        best.method,
+        best.scaling,
+        best.width,
+        best.ridge,
+        best.by_pair,
+        best.folds,
+        best.n,
+        tried,
+        f"{best.method}: {best.why}{told}",
+    )
+
+
+def _rows(rows: Any) -> Any:
+    return rows.rows if isinstance(rows, Space) else rows

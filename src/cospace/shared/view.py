@@ -1,0 +1,115 @@
+"""One model's way into a shared space, as a transformer of arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from cospace.errors import InputError
+from cospace.maps.affine import AffineMap
+from cospace.shared.scaling import Floats
+
+__all__ = ["SpaceView"]
+
+
+class SpaceView:
+    """Fitted transformer from one model's rows to the shared space; made by ``SharedSpace.view``.
+
+    Follows scikit-learn's conventions without importing it: ``fit`` changes nothing, since the map
+    was fitted with the space, so that a pipeline or a cross-validation may call it.
+
+    Parameters
+    ----------
+    forward, backward
+        Maps into the shared space and back.
+    name
+        Name of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> turn = AffineMap(np.array([[0.0, 1.0], [-1.0, 0.0]]), np.zeros(2), np.zeros(2))
+    >>> back = AffineMap(turn.matrix.T, np.zeros(2), np.zeros(2))
+    >>> view = SpaceView(turn, back, "a")
+    >>> view.transform([[1.0, 2.0]]).tolist()
+    [[-2.0, 1.0]]
+    """
+
+    def __init__(self, forward: AffineMap, backward: AffineMap, name: str) -> None:
+        self.forward = forward
+        self.backward = backward
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"SpaceView({self.name!r}, {self.n_features_in_} -> {self.forward.matrix.shape[1]})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import (  # type: ignore[import-untyped,unused-ignore]
+            InputTags,
+            Tags,
+            TargetTags,
+            TransformerTags,
+        )
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(two_d_array=True),
+            requires_fit=False,
+        )
+
+    @property
+    def n_features_in_(self) -> int:
+        """Coordinates of the model's rows."""
+        return int(self.forward.matrix.shape[0])
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
+        """Parameters of the constructor, by name; ``deep`` is accepted as scikit-learn passes it."""
+        return {"forward": self.forward, "backward": self.backward, "name": self.name}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the constructor.
+
+        Raises
+        ------
+        InputError
+            For another parameter.
+        """
+        for key, value in params.items():
+            if key not in self.get_params():
+                raise InputError(
+                    f"{key!r} is not a parameter of SpaceView: forward, backward, name."
+                )
+            setattr(self, key, value)
+        return self
+
+    def fit(self, rows: Any, target: Any = None) -> Self:
+        """Check nothing and change nothing: the map was fitted with its space."""
+        return self
+
+    def transform(self, rows: Any) -> Floats:
+        """Rows of the model (n, d) in the shared space, (n, k).
+
+        Raises
+        ------
+        InputError
+            For rows that are no finite numbers, or of another width.
+        """
+        return self.forward.points(rows)
+
+    def fit_transform(self, rows: Any, target: Any = None) -> Floats:
+        """The same as ``transform``."""
+        return self.transform(rows)
+
+    def inverse_transform(self, coordinates: Any) -> Floats:
+        """Rows of the model (n, d) from shared coordinates (n, k).
+
+        Raises
+        ------
+        InputError
+            For coordinates that are no finite numbers, or of another width.
+        """
+        return self.backward.points(coordinates)
