@@ -35,10 +35,11 @@ def _load(path: Path) -> Result:
     from cospace.comparison import Comparison
     from cospace.drift import Drift
     from cospace.errors import InputError
+    from cospace.steering.transfer_sweep import TransferSweep
     from cospace.studies.affine_homotopy.result import AffineHomotopyStudy
 
     known: dict[str, type[Result]] = {
-        kind.kind: kind for kind in (Comparison, Drift, AffineHomotopyStudy)
+        kind.kind: kind for kind in (Comparison, Drift, AffineHomotopyStudy, TransferSweep)
     }
     try:
         kind = json.loads(path.read_text(encoding="utf-8")).get("kind")

@@ -29,6 +29,7 @@ from cospace.report.words import count, joined
 from cospace.result import Result
 
 if TYPE_CHECKING:
+    from cospace.steering.transfer_sweep import TransferSweep
     from cospace.studies.affine_homotopy.result import AffineHomotopyStudy
 
 __all__ = ["build"]
@@ -59,6 +60,10 @@ def build(result: Result) -> dict[str, Any]:
         from cospace.report.homotopy import study_page
 
         return study_page(cast("AffineHomotopyStudy", result))
+    if getattr(result, "kind", None) == "transfer_sweep":
+        from cospace.report.steering import transfer_page
+
+        return transfer_page(cast("TransferSweep", result))
     raise InputError(
         f"A report shows a comparison or a drift; got {type(result).__name__}. "
         "Pass what cospace.compare, cospace.measure_drift or a study returns."

@@ -41,8 +41,9 @@ def panel(block: Mapping[str, Any]) -> Markup:
         zero = "axis zero" if abs(value) < 1e-12 and low < 0 else "axis"
         parts.append(tag("path", d=f"M{num(LEFT)} {num(y)}h{num(across)}", cls=zero))
         parts.append(text(tick_text(value, digits), LEFT - 6, y + 4, text_anchor="end"))
-    for value in (0.0, 0.25, 0.5, 0.75, 1.0):
-        words = f"{value:g}"
+    for value, words in block.get("x_marks") or [
+        (x, f"{x:g}") for x in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]:
         parts.append(text(words, x_at(value), TOP + down + 15, text_anchor="middle"))
     parts.append(
         text(block["x_label"], LEFT + across / 2, height - 4, text_anchor="middle", cls="quiet")
