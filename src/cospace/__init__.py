@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cospace import corpora, errors, measures, probes, steering, tokens
+    from cospace import corpora, errors, measures, probes, shared, steering, tokens
     from cospace.comparison import Cell, Comparison, compare
     from cospace.corpus import Corpus
     from cospace.drift import Drift, measure_drift
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cospace.models.packaged import packaged_models
     from cospace.moments import Moments
     from cospace.report import write_report
+    from cospace.shared import SharedScore, SharedSpace, score_shared
     from cospace.space import Space, align_rows
     from cospace.spacefile import read_spaces
     from cospace.store import Store, open_store
@@ -44,6 +45,8 @@ _HOME = {
     "Moments": "moments",
     "Neighbors": "summaries",
     "Overlap": "summaries",
+    "SharedScore": "shared",
+    "SharedSpace": "shared",
     "Site": "models.base",
     "Space": "space",
     "Store": "store",
@@ -58,9 +61,10 @@ _HOME = {
     "open_store": "store",
     "packaged_models": "models.packaged",
     "read_spaces": "spacefile",
+    "score_shared": "shared",
     "write_report": "report",
 }
-_MODULES = ("corpora", "errors", "measures", "probes", "steering", "tokens")
+_MODULES = ("corpora", "errors", "measures", "probes", "shared", "steering", "tokens")
 
 __all__ = [
     "AffineDistance",
@@ -76,6 +80,8 @@ __all__ = [
     "Moments",
     "Neighbors",
     "Overlap",
+    "SharedScore",
+    "SharedSpace",
     "Site",
     "Space",
     "Store",
@@ -94,6 +100,8 @@ __all__ = [
     "packaged_models",
     "probes",
     "read_spaces",
+    "score_shared",
+    "shared",
     "steering",
     "tokens",
     "write_report",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -15,8 +17,7 @@ def test_moments_in_batches_give_the_blocks_of_the_rows(spaces, scaling):
     one = Blocks.of_rows(spaces, scaling=scaling, width=4)
     cuts = [0, 3, 90, 200]
     moments = cs.Moments.accumulate(
-        {name: x[a:b] for name, x in spaces.items()}
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+        {name: x[a:b] for name, x in spaces.items()} for a, b in itertools.pairwise(cuts)
     )
     other = Blocks.of_moments(moments, scaling=scaling, width=4)
     assert one.names == other.names

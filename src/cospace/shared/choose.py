@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.maps.folds import fold_numbers
 from cospace.shared.blocks import Blocks
-from cospace.shared.methods import METHODS, Alignment, Method, Pairwise, Training
+from cospace.shared.methods import COARSE, METHODS, Alignment, Method, Pairwise, Training
 from cospace.shared.retrieval import unit_rows
 from cospace.shared.scaling import Floats, Scaling, Spectrum
 
@@ -178,11 +178,11 @@ def choose(
 
 
 def fit_choice(
-    rows: Mapping[str, Floats], choice: Choice, *, rng: int = 0
+    rows: Mapping[str, Floats], choice: Choice, *, rng: int = 0, tol: float = COARSE
 ) -> tuple[Blocks, Alignment]:
     """Fit a method with the settings of a choice on rows of the same texts."""
     blocks = Blocks.of_rows(rows, scaling=choice.scaling, width=choice.width)
-    training = Training(blocks, [e(rows[e.name]) for e in blocks.encoders], rng)
+    training = Training(blocks, [e(rows[e.name]) for e in blocks.encoders], rng, tol)
     method = METHODS[choice.method]
     if choice.by_pair is None:
         return blocks, method.fit(training, choice.ridge)

@@ -16,7 +16,7 @@ from cospace.shared.procrustes import Consensus, generalized_procrustes, polar
 from cospace.shared.retrieval import unit_rows
 from cospace.shared.scaling import Floats
 
-__all__ = ["METHODS", "Alignment", "Method", "Pairwise", "Relative", "Shared", "Training"]
+__all__ = ["COARSE", "METHODS", "Alignment", "Method", "Pairwise", "Relative", "Shared", "Training"]
 
 COARSE = 1e-3
 """Stationarity residual at which Procrustes maps retrieve as they do at the end."""
@@ -32,11 +32,13 @@ class Training:
     """Encoded rows of every model, shape (n, k_m); row i is the same text."""
     rng: int = 0
     """Seed of what is drawn."""
+    tol: float = COARSE
+    """Stationarity residual at which Procrustes maps are taken."""
 
     @cached_property
     def consensus(self) -> Consensus:
         """Procrustes maps, found once however many methods begin with them."""
-        return generalized_procrustes(self.blocks, tol=COARSE)
+        return generalized_procrustes(self.blocks, tol=self.tol)
 
 
 class Alignment(Protocol):

@@ -1,0 +1,217 @@
+"""How well models find each other's texts: every number with its interval, its chance, its control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+from cospace.errors import InputError, UnknownNameError
+from cospace.result import Result, checked
+from cospace.shared.choose import Candidate, Choice
+from cospace.shared.retrieval import MEASURES
+
+__all__ = ["Contrast", "Leading", "PairScore", "Score", "SetFacts", "SharedScore"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measure of one method on one set."""
+
+    method: str
+    """Name of the method."""
+    kind: str
+    """``shared``, ``pairwise``, ``floor``, ``within`` (a model searched by itself) or ``words``."""
+    set: str
+    """Name of the set."""
+    sample: str
+    """``held out``, ``in-sample`` (rows of the fit), or either after ``shuffled``: the same fit on
+    rows that do not belong together."""
+    measure: str
+    """``top1``, ``top5``, ``mrr``, ``csls`` or ``margin``."""
+    value: float
+    """Mean over texts and ordered pairs of models."""
+    low: float
+    """Lower end of the 95 % bootstrap interval over texts."""
+    high: float
+    """Upper end."""
+    chance: float | None
+    """Exact value by chance; None for the margin."""
+    n: int
+    """Number of texts."""
+    gallery: int
+    """Number of texts that are searched."""
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """One method on one ordered pair of models, on held-out texts."""
+
+    method: str
+    """Name of the method."""
+    set: str
+    """Name of the set."""
+    source: str
+    """Model of the queries."""
+    target: str
+    """Model of the answers."""
+    top1: float
+    """Share of queries whose own text is nearest."""
+    top5: float
+    """Share among the 5 nearest."""
+    mrr: float
+    """Mean of 1 / rank."""
+    csls: float
+    """Top-1 by CSLS."""
+    margin: float
+    """Mean cosine to the own text less that to the nearest other."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two methods on the same held-out texts."""
+
+    first: str
+    """Name of the first method."""
+    second: str
+    """Name of the second."""
+    set: str
+    """Name of the set."""
+    measure: str
+    """What is compared."""
+    value: float
+    """First less second."""
+    low: float
+    """Lower end of the 95 % paired bootstrap interval over texts."""
+    high: float
+    """Upper end."""
+    verdict: str
+    """The first against the second: ``better``, ``worse`` or ``not told apart``."""
+
+
+@dataclass(frozen=True)
+class Leading:
+    """How far one direction rules the rows of a model."""
+
+    model: str
+    """Name of the model."""
+    width: int
+    """Coordinates of its rows."""
+    share: float
+    """Share of the variance of its rows, as they are, along one direction."""
+
+
+@dataclass(frozen=True)
+class SetFacts:
+    """A set of texts."""
+
+    name: str
+    """Its name."""
+    n: int
+    """Number of queries."""
+    paraphrases: bool
+    """Whether answers are other texts than queries."""
+
+
+@dataclass(frozen=True)
+class SharedScore(Result):
+    """Retrieval by every method on every set, with baselines, controls and what was chosen."""
+
+    kind: ClassVar[str] = "shared_score"
+    schema: ClassVar[int] = 1
+
+    scores: tuple[Score, ...]
+    """Every measure of every method on every set."""
+    pairs: tuple[PairScore, ...]
+    """Ordered pairs of models, on held-out texts."""
+    contrasts: tuple[Contrast, ...]
+    """The chosen shared space against every other method, on held-out texts."""
+    choices: tuple[Choice, ...]
+    """Settings of every method, all that was tried, and why these."""
+    leading: tuple[Leading, ...]
+    """Share of the leading direction of every model."""
+    sets: tuple[SetFacts, ...]
+    """The sets."""
+    n: int
+    """Rows of the fit."""
+    gallery: int
+    """Texts that are searched, the same in every set."""
+    matched: str
+    """How rows were matched: ``ids`` or ``position``."""
+    shared: str
+    """Which method ``shared`` stands for: the better of the shared spaces on inner folds."""
+    rng: int
+    """Seed of the shuffled control, the bootstrap and the random rotations."""
+    draws: int
+    """Bootstrap samples."""
+    warnings: tuple[str, ...]
+    """What a reader must know."""
+
+    def get(
+        self, method: str, *, set: str, sample: str = "held out", measure: str = "top1"
+    ) -> Score:
+        """One score.
+
+        Raises
+        ------
+        UnknownNameError
+            For a method, set or sample that was not scored, or another measure.
+        """
+        if measure not in MEASURES:
+            raise UnknownNameError.among(measure, MEASURES, "measure of retrieval")
+        for one in self.scores:
+            if (one.method, one.set, one.sample, one.measure) == (method, set, sample, measure):
+                return one
+        known = {f"{one.method}, {one.set}, {one.sample}" for one in self.scores}
+        raise UnknownNameError.among(f"{method}, {set}, {sample}", known, "score of this result")
+
+    def choice(self, method: str) -> Choice:
+        """Settings of a method.
+
+        Raises
+        ------
+        UnknownNameError
+            For a method without any.
+        """
+        for one in self.choices:
+            if one.method == method:
+                return one
+        raise UnknownNameError.among(
+            method, [one.method for one in self.choices], "method with a choice"
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row a method, set, sample and measure."""
+        return [asdict(one) for one in self.scores]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild the result from what ``to_dict`` gave.
+
+        Raises
+        ------
+        InputError
+            For a dictionary that lacks something.
+        """
+        values = {k: v for k, v in data.items() if k not in ("kind", "schema")}
+        parts = {
+            "scores": Score,
+            "pairs": PairScore,
+            "contrasts": Contrast,
+            "leading": Leading,
+            "sets": SetFacts,
+        }
+        try:
+            for name, record in parts.items():
+                values[name] = tuple(checked(record, one) for one in values[name])
+            values["choices"] = tuple(
+                checked(
+                    Choice,
+                    {**one, "candidates": tuple(checked(Candidate, c) for c in one["candidates"])},
+                )
+                for one in values["choices"]
+            )
+            found: Self = checked(cls, values)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError("This is no whole shared_score: build it anew.") from error
+        return found
