@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from cospace.tokens import TokenComparison
+from cospace.tokens import TokenGeometry
 
 QUICK = ("--sample", 200, "--dimension-tokens", 40, "--dimension-k", "20,30", "--neighbors", "kept")
 
@@ -44,24 +44,27 @@ def test_a_table_and_a_saved_result(cli, models, tmp_path):
     assert "0.0%" in lines["apart, share of tokens"]
     assert "one and two use one matrix" in found.out
     assert "saved: out.json" in found.err
-    result = TokenComparison.load(tmp_path / "out.json")
-    assert result.local[0].mean == pytest.approx(1.0, abs=1e-6)
+    result = TokenGeometry.load(tmp_path / "out.json")
+    assert result.models == ("one", "two")
+    assert result.comparisons[0].local[0].mean == pytest.approx(1.0, abs=1e-6)
     assert result.provenance["command"].startswith("cospace tokens ./one ./two")
     assert len(list((tmp_path / "kept").glob("*/*.npy"))) == 4
 
 
 def test_json_of_one_pair_and_of_many(cli, models, tmp_path):
     one = cli("tokens", "./one", "./three", *QUICK, "--json", "--tokens", 50).json
-    assert (one["kind"], one["local"][0]["tokens"]) == ("token comparison", 50)
-    assert abs(one["overall"][0]["pearson"]) < 4 * one["overall"][0]["null_sd"]
-    many = cli("tokens", "./one", "./two", "./three", *QUICK, "--json", "--save", "all").json
-    assert [(each["a"]["name"], each["b"]["name"]) for each in many] == [
+    (pair,) = one["comparisons"]
+    assert (one["kind"], pair["local"][0]["tokens"]) == ("token geometry", 50)
+    assert abs(pair["overall"][0]["pearson"]) < 4 * pair["overall"][0]["null_sd"]
+    many = cli("tokens", "./one", "./two", "./three", *QUICK, "--json", "--save", "all.json").json
+    assert [(each["a"]["name"], each["b"]["name"]) for each in many["comparisons"]] == [
         ("one", "two"),
         ("one", "three"),
         ("two", "three"),
     ]
-    saved = sorted(path.name for path in (tmp_path / "all").iterdir())
-    assert saved == ["one--three.json", "one--two.json", "two--three.json"]
+    saved = TokenGeometry.load(tmp_path / "all.json")
+    assert saved.to_dict() == many
+    assert len(saved.records()) == 3 * 8
 
 
 def test_neighbours_are_kept_in_the_cache_unless_told_otherwise(cli, models, tmp_path):
@@ -78,14 +81,32 @@ def test_tokens_that_are_apart_are_shown(cli, models):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("./one",), "Two models or more are compared, and ./one is one: name another."),
+        (("./one",), "Two models or more are compared, and ./one was named: name another, or"),
         (("./one", "./two", "--metric", "l1"), "metric is 'l1'; 'euclidean' or 'cosine'"),
         (("./one", "./two", "--dimension-k", "a"), "--dimension-k is 'a'; whole numbers"),
         (("./one", "./two", "--k", "0"), "k is 0; 1 or more is expected."),
         (("./one", "./none"), "There is no such folder: ./none."),
         (("./one", "./two", "--save", "no/out.json"), "there is no folder no"),
         (("./one", "./two", "--k", "399"), "399 neighbours of 400 rows are all or nearly all"),
-        (("./one", "./two", "./three", "--save", "file"), "file cannot be a folder (File exists)"),
+        (("./one", "./two", "--save", "."), ". is a folder: name a file in it."),
+        (
+            ("./one", "./two", "--verify", "3"),
+            "--verify says how, and --undertrained was not asked",
+        ),
+        (("./one", "./two", "--text", "plain"), "--text says how, and --depths was not asked for"),
+        (("./one", "./two", "--depths", "a"), "--depths is 'a'; numbers with commas between them"),
+        (("./one", "./two", "--depths", "2"), "A relative depth lies in [0, 1], got 2.0"),
+        (("./one", "./two", "--depths", "0", "--context", "x"), "context is 'x'; 'alone', 'text'"),
+        (("./one", "--undertrained", "--depths", "0"), "States at depths are compared between two"),
+        (("./one", "./two", "--coherence", "none"), "There is no graph none: 'wordnet', a folder"),
+        (("./one", "--undertrained", "--reference", "x"), "--reference is 'x'; MODEL=FILE is"),
+        (("./one", "--undertrained", "--unused", "one=a"), "--unused names the rows 'a'; numbers"),
+        (
+            ("./one", "--undertrained", "--unused", "x=1"),
+            "'x' is not a model that is compared. Known: one.",
+        ),
+        (("./one", "--undertrained", "--unused", "one=900"), "Unused row 900 does not exist"),
+        (("./one", "--undertrained", "--verify", "-1"), "verify is -1; 0 or more is expected."),
     ],
 )
 def test_mistakes_are_told_in_one_line(cli, models, tmp_path, words, text):
@@ -97,7 +118,7 @@ def test_an_interrupt_says_how_to_go_on(cli, models, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cospace.tokens.compare", stop)
+    monkeypatch.setattr("cospace.tokens.geometry.compare", stop)
     found = cli("tokens", "./one", "./two", *QUICK)
     assert found.code == 130
     assert "finished neighbours are kept in kept, the same command goes on" in found.err

@@ -11,11 +11,11 @@ import pytest
 
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.tokens import read_embeddings, read_vocabulary
+from cospace.tokens.reference import read_reference
 from cospace.tokens.undertrained import (
     Undertrained,
     find_undertrained,
     indicators_of,
-    read_reference,
     recovery,
 )
 
@@ -145,7 +145,7 @@ def test_what_cannot_be_answered(planted, checkpoint, plain, tmp_path):
         find_undertrained(embeddings, unused=[900])
     x = np.random.default_rng(1).normal(size=(30, 4))
     full = read_embeddings(checkpoint("full", plain(30), x), progress=False)
-    with pytest.raises(UndefinedMeasureError, match=r"full is tied and has no reserved rows: name"):
+    with pytest.raises(UndefinedMeasureError, match=r"full is tied and has no reserved rows, nor"):
         find_undertrained(full)
     x[29] = -x[28]
     null = read_embeddings(checkpoint("null", plain(30), x), progress=False)

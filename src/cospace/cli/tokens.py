@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cospace.cli.console import check_writable, command_line, print_json, progress_bar, say
+from cospace.cli.console import check_writable, command_line, print_json, progress_bar, say, typed
 from cospace.cli.inputs import Accept
 from cospace.errors import InputError
 
 __all__ = ["tokens"]
 
 NEAR = "How neighbours are compared"
+WORDS = "Do neighbours mean something to each other"
+LITTLE = "Tokens that have hardly been trained"
+DEEP = "Behind the embeddings: the models are run"
+OUT = "What comes out"
+_NEEDS = {
+    "coherence_tokens": "coherence",
+    "frequency": "coherence",
+    "reference": "undertrained",
+    "unused": "undertrained",
+    "verify": "undertrained",
+    "context": "depths",
+    "text": "depths",
+    "hidden_tokens": "depths",
+    "occurrences": "depths",
+}
+"""Options that only say how another thing is done, and that thing."""
 
 
 def tokens(
@@ -23,7 +38,8 @@ def tokens(
         list[str],
         typer.Argument(
             metavar="MODEL MODEL ...",
-            help="Packaged names, folders, GGUF files or hub ids.",
+            help="Packaged names, folders, GGUF files or hub ids; one alone for --coherence and "
+            "--undertrained.",
             show_default=False,
         ),
     ],
@@ -95,19 +111,143 @@ def tokens(
             rich_help_panel=NEAR,
         ),
     ] = None,
+    coherence: Annotated[
+        str | None,
+        typer.Option(
+            "--coherence",
+            metavar="GRAPH",
+            help="wordnet, a folder of WordNet's database files, or a file of ConceptNet's assertions.",
+            show_default=False,
+            rich_help_panel=WORDS,
+        ),
+    ] = None,
+    coherence_tokens: Annotated[
+        int,
+        typer.Option(
+            "--coherence-tokens",
+            metavar="N",
+            help="Whole words of the graph that are sampled.",
+            rich_help_panel=WORDS,
+        ),
+    ] = 500,
+    frequency: Annotated[
+        str,
+        typer.Option(
+            "--frequency",
+            metavar="TEXT",
+            help="Where tokens are counted, to take frequency out: a name that 'cospace corpus' lists, "
+            "or a file.",
+            rich_help_panel=WORDS,
+        ),
+    ] = "wordnet-definitions",
+    undertrained: Annotated[
+        bool,
+        typer.Option(
+            "--undertrained",
+            help="List candidates: tokens apart, and the published indicators.",
+            rich_help_panel=LITTLE,
+        ),
+    ] = False,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reference",
+            metavar="MODEL=FILE",
+            help="Published verifications of a model, JSON lines in magikarp's format.",
+            show_default=False,
+            rich_help_panel=LITTLE,
+        ),
+    ] = None,
+    unused: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--unused",
+            metavar="MODEL=ID,ID",
+            help="Rows known to be unused, such as 3-16; by default the reserved ones.",
+            show_default=False,
+            rich_help_panel=LITTLE,
+        ),
+    ] = None,
+    verify: Annotated[
+        int,
+        typer.Option(
+            "--verify",
+            metavar="N",
+            help="Ask the model to repeat N candidates of each method, and N other tokens.",
+            rich_help_panel=LITTLE,
+        ),
+    ] = 0,
+    depths: Annotated[
+        str,
+        typer.Option(
+            "--depths",
+            metavar="F,F",
+            help="Compare states at relative depths, such as 0,0.5,1.",
+            show_default=False,
+            rich_help_panel=DEEP,
+        ),
+    ] = "",
+    context: Annotated[
+        str,
+        typer.Option(
+            "--context",
+            metavar="KINDS",
+            help="By commas: tokens run alone, or in a text (a mean over occurrences).",
+            rich_help_panel=DEEP,
+        ),
+    ] = "alone",
+    text: Annotated[
+        str,
+        typer.Option(
+            "--text",
+            metavar="TEXT",
+            help="That text: a name that 'cospace corpus' lists, or a file.",
+            rich_help_panel=DEEP,
+        ),
+    ] = "wordnet-examples",
+    hidden_tokens: Annotated[
+        int,
+        typer.Option(
+            "--hidden-tokens",
+            metavar="N",
+            help="Shared tokens whose states are compared.",
+            rich_help_panel=DEEP,
+        ),
+    ] = 500,
+    occurrences: Annotated[
+        int,
+        typer.Option(
+            "--occurrences",
+            metavar="N",
+            help="Least occurrences of a token in the text.",
+            rich_help_panel=DEEP,
+        ),
+    ] = 4,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Write a report, one HTML file.", rich_help_panel=OUT
+        ),
+    ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="Save the result; a folder for many pairs."),
+        typer.Option("--save", metavar="FILE", help="Save the result.", rich_help_panel=OUT),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUT)
+    ] = False,
     accept: Accept = None,
 ) -> None:
     """Compare token embeddings, straight from the weights, of every two of the models."""
     from cospace.models.cache import cache_folder
-    from cospace.tokens import TokenOptions, compare, read_embeddings
+    from cospace.tokens import GeometryOptions, TokenOptions, measure_geometry, read_reference
 
-    if len(models) < 2:
-        raise InputError(f"Two models or more are compared, and {models[0]} is one: name another.")
+    given = typed(ctx)
+    for name, needed in _NEEDS.items():
+        if name in given and needed not in given:
+            raise InputError(
+                f"{given[name]} says how, and --{needed} was not asked for: add it, or leave {given[name]} out."
+            )
     options = TokenOptions(
         sample=sample,
         draws=draws,
@@ -117,56 +257,86 @@ def tokens(
         metric=metric,  # type: ignore[arg-type] # checked there
         among="all" if all_rows else "named",
         dimension_tokens=dimension_tokens,
-        dimension_k=_numbers(dimension_k),
+        dimension_k=_numbers(dimension_k, "--dimension-k", int),
         rng=rng,
     )
-    pairs = list(combinations(range(len(models)), 2))
-    target = _target(save, many=len(pairs) > 1)
-    read = [read_embeddings(reference, accept=accept or ()) for reference in models]
+    extra = GeometryOptions(
+        coherence=coherence,
+        coherence_tokens=coherence_tokens,
+        frequency=frequency,
+        undertrained=undertrained,
+        verify=verify,
+        depths=_numbers(depths, "--depths", float),
+        contexts=tuple(word.strip() for word in context.split(",")),  # type: ignore[misc]
+        text=text,
+        hidden_tokens=hidden_tokens,
+        occurrences=occurrences,
+    )
+    lists = _named(reference, "--reference", "MODEL=FILE")
+    target, page = check_writable(save, list(lists.values())), check_writable(report)
     folder = neighbors if neighbors is not None else cache_folder() / "neighbors"
-    results = []
     try:
         with progress_bar() as progress:
-            for i, j in pairs:
-                found = compare(read[i], read[j], options=options, folder=folder, progress=progress)
-                results.append(found.with_provenance(command=command_line(ctx)))
+            result = measure_geometry(
+                models,
+                options=options,
+                extra=extra,
+                references={name: read_reference(path) for name, path in lists.items()},
+                unused={
+                    name: _ids(words)
+                    for name, words in _named(unused, "--unused", "MODEL=ID,ID").items()
+                },
+                accept=accept or (),
+                folder=folder,
+                progress=progress,
+            ).with_provenance(command=command_line(ctx))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"Stopped: finished neighbours are kept in {folder}, the same command goes on from them."
         ) from None
-    if json and len(results) == 1:
-        print_json(results[0])
-    elif json:
-        print_json([result.to_dict() for result in results])
+    if json:
+        print_json(result)
     else:
-        from cospace.cli.token_tables import print_tokens
+        from cospace.cli.token_tables import print_geometry
 
-        for result in results:
-            print_tokens(result)
-    if target is None:
-        return
-    for (i, j), result in zip(pairs, results, strict=True):
-        path = target if len(pairs) == 1 else target / f"{read[i].name}--{read[j].name}.json"
-        result.save(path)
-        say(f"saved: {path}")
+        print_geometry(result)
+    if target is not None:
+        result.save(target)
+        say(f"saved: {target}")
+    if page is not None:
+        from cospace.report import write_report
+
+        say(f"report: {write_report(result, page)}")
 
 
-def _target(save: Path | None, *, many: bool) -> Path | None:
-    if save is None or not many:
-        return check_writable(save)
+def _numbers(text: str, option: str, kind: Any) -> tuple[Any, ...]:
     try:
-        save.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{save} cannot be a folder ({error.strerror}), and many pairs are saved in one: name another."
-        ) from None
-    return save
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
+        return tuple(kind(part) for part in text.split(",") if part.strip())
     except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        example = "50,100" if kind is int else "0,0.5,1"
         raise InputError(
-            f"--dimension-k is {text!r}; whole numbers with commas between them are expected, such as 50,100."
+            f"{option} is {text!r}; {what} with commas between them are expected, such as {example}."
         ) from None
+
+
+def _named(words: list[str] | None, option: str, form: str) -> dict[str, str]:
+    found = {}
+    for word in words or ():
+        name, sign, value = word.partition("=")
+        if not (name and sign and value):
+            raise InputError(f"{option} is {word!r}; {form} is expected.")
+        found[name] = value
+    return found
+
+
+def _ids(text: str) -> list[int]:
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if not first.isdigit() or (last and not last.isdigit()) or part.endswith("-"):
+            raise InputError(
+                f"--unused names the rows {text!r}; numbers and stretches such as 0,3-16 are expected."
+            )
+        found += range(int(first), int(last or first) + 1)
+    return found

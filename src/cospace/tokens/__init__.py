@@ -3,7 +3,9 @@
 from cospace.models.embeddings import Embeddings, TokenMatrix, read_embeddings
 from cospace.tokens.coherence import Coherence, coherence_scores, measure_coherence
 from cospace.tokens.frequency import Frequencies, count_tokens
+from cospace.tokens.geometry import GeometryOptions, TokenGeometry, measure_geometry
 from cospace.tokens.graph import WordGraph, open_graph, read_conceptnet, read_wordnet
+from cospace.tokens.hidden import Hidden, HiddenFigure, compare_hidden
 from cospace.tokens.local import (
     WeightCosines,
     dimension_correlation,
@@ -15,6 +17,7 @@ from cospace.tokens.measure import compare
 from cospace.tokens.neighbors import neighbors_of
 from cospace.tokens.normal import NormalForm, normal_form
 from cospace.tokens.options import TokenOptions
+from cospace.tokens.reference import ReferenceList, read_reference
 from cospace.tokens.result import (
     DimensionFigure,
     GlobalFigure,
@@ -26,12 +29,12 @@ from cospace.tokens.result import (
 from cospace.tokens.similarity import Correlation, Cosines, pearson, spearman
 from cospace.tokens.undertrained import (
     Recovery,
-    ReferenceList,
     Undertrained,
     find_undertrained,
-    read_reference,
     recovery,
+    verified,
 )
+from cospace.tokens.verify import Repeated, Verification, repeat_probabilities
 from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
 
 __all__ = [
@@ -41,29 +44,37 @@ __all__ = [
     "DimensionFigure",
     "Embeddings",
     "Frequencies",
+    "GeometryOptions",
     "GlobalFigure",
+    "Hidden",
+    "HiddenFigure",
     "LocalFigure",
     "Matched",
     "NormalForm",
     "Recovery",
     "ReferenceList",
+    "Repeated",
     "SharedTokens",
     "TokenComparison",
+    "TokenGeometry",
     "TokenMatrix",
     "TokenOptions",
     "TokenSide",
     "Undertrained",
+    "Verification",
     "Vocabulary",
     "WeightCosines",
     "WordGraph",
     "coherence_scores",
     "compare",
+    "compare_hidden",
     "count_tokens",
     "dimension_correlation",
     "find_undertrained",
     "intrinsic_dimensions",
     "match",
     "measure_coherence",
+    "measure_geometry",
     "neighbors_of",
     "normal_form",
     "open_graph",
@@ -74,6 +85,8 @@ __all__ = [
     "read_vocabulary",
     "read_wordnet",
     "recovery",
+    "repeat_probabilities",
     "spearman",
+    "verified",
     "weight_cosines",
 ]

@@ -37,7 +37,7 @@ from cospace.tokens.side import Progress, Side, Told, facts_of
 from cospace.tokens.similarity import Correlation, Cosines, pearson, spearman
 from cospace.tokens.vocabulary import CLASSES, Vocabulary, read_vocabulary
 
-__all__ = ["compare"]
+__all__ = ["compare", "versions"]
 
 Index = npt.NDArray[np.int64]
 _HALF = 0.5
@@ -122,7 +122,7 @@ def compare(
         dimensions,
         {**asdict(options), "dimension_k": list(options.dimension_k)},
         tuple(_warnings(facts, matched, overall, dimensions)),
-        _versions(),
+        versions(),
     )
 
 
@@ -354,5 +354,6 @@ def _warnings(
     return found
 
 
-def _versions() -> dict[str, Any]:
+def versions() -> dict[str, Any]:
+    """Name the versions of what computes, for the provenance."""
     return {"versions": {name: version(name) for name in ("cospace", "numpy", "scipy")}}

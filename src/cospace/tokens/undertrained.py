@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +14,27 @@ import numpy.typing as npt
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.models.embeddings import Embeddings
 from cospace.result import Result
+from cospace.tokens.reference import VERIFIED, ReferenceList
+from cospace.tokens.verify import Verification, repeat_probabilities
 from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
+
+if TYPE_CHECKING:
+    from cospace.models.decoder import Decoder
 
 __all__ = [
     "Indicators",
     "Recovery",
-    "ReferenceList",
     "Undertrained",
     "find_undertrained",
     "indicators_of",
-    "read_reference",
     "recovery",
+    "verified",
 ]
 
 PERCENT = 2.0
 """Share of the used tokens that are candidates by an indicator."""
-VERIFIED = 0.01
-"""Probability of being repeated below which a tested token is verified as undertrained."""
+_NEVER = frozenset(bytes([byte]) for byte in (0xC0, 0xC1, *range(0xF5, 0x100)))
+"""Bytes that stand in no UTF-8 text."""
 
 Floats = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -59,7 +61,8 @@ class Recovery:
     method: str
     """How the candidates were found."""
     reference: str
-    """Which list: ``tested`` (whatever was looked at), ``verified``, or another method."""
+    """Which list: ``tested`` (whatever was looked at) or ``verified`` of a published list,
+    ``prompted`` (verified by prompting here), or another method."""
     candidates: int
     """Candidates."""
     listed: int
@@ -78,18 +81,8 @@ class Recovery:
     """Probability of as many hits or more by chance (hypergeometric)."""
     jaccard: float | None
     """Hits over those in either; None for two empty lists."""
-
-
-@dataclass(frozen=True, eq=False)
-class ReferenceList:
-    """What others found by prompting."""
-
-    tested: Index
-    """Tokens that were tested, ascending."""
-    verified: Index
-    """Those repeated with a probability below the threshold."""
-    threshold: float
-    """The threshold."""
+    tokens: int
+    """Tokens out of which both are taken: all used ones, or for ``prompted`` those that were tested."""
 
 
 @dataclass(frozen=True)
@@ -104,16 +97,20 @@ class Undertrained(Result):
     """``tied``, ``untied`` or ``input only``: it decides the indicator."""
     tokens: int
     """Used tokens, out of which candidates and lists are taken."""
-    indicator: str
-    """The indicator."""
+    indicator: str | None
+    """The indicator; None where there is none."""
     unused: int
     """Rows taken as unused."""
     candidates: Mapping[str, tuple[int, ...]]
-    """Rows of the candidates by method: ``indicator``, and ``apart`` where given."""
+    """Rows of the candidates by method: ``indicator``, and ``apart``, or what was given in its place."""
     recoveries: tuple[Recovery, ...]
     """Each method against each list, and the methods against each other."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Tokens of the reference lists that are no used tokens, by list."""
+    verification: Verification | None = None
+    """What prompting said of some of the candidates, and of some other tokens."""
+    reason: str | None = None
+    """Why there is no indicator."""
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dictionary a method and list."""
@@ -132,6 +129,8 @@ class Undertrained(Result):
             values = {k: v for k, v in data.items() if k not in ("kind", "schema")}
             values["candidates"] = {k: tuple(v) for k, v in data["candidates"].items()}
             values["recoveries"] = tuple(Recovery(**one) for one in data["recoveries"])
+            if data["verification"] is not None:
+                values["verification"] = Verification.from_dict(data["verification"])
             return cls(**values)
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
@@ -153,7 +152,8 @@ def indicators_of(
     embeddings, vocabulary
         Of one model.
     unused
-        Rows known to be unused; by default the reserved ones.
+        Rows known to be unused; by default the reserved ones, or where there are none those of the
+        bytes that stand in no UTF-8 text.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def indicators_of(
         For an unused row that does not exist.
     """
     rows = embeddings.input.shape[0]
-    chosen = np.unique(np.asarray(vocabulary.ids("reserved") if unused is None else list(unused)))
+    chosen = np.unique(np.asarray(_unused(vocabulary) if unused is None else list(unused)))
     chosen = chosen.astype(np.int64)
     if len(chosen) and not 0 <= chosen[0] <= chosen[-1] < rows:
         raise InputError(
@@ -174,7 +174,8 @@ def indicators_of(
         return Indicators("input norm", np.linalg.norm(matrix, axis=1), {}, chosen)
     if not len(chosen):
         raise UndefinedMeasureError(
-            f"{embeddings.name} is tied and has no reserved rows: name some that are known to be unused (unused=)."
+            f"{embeddings.name} is tied and has no reserved rows, nor bytes that no text holds: name some rows that "
+            "are known to be unused (unused=)."
         )
     matrix = embeddings.matrix("output").rows().astype(np.float64)
     centre = matrix.mean(axis=0)
@@ -186,10 +187,18 @@ def indicators_of(
     return Indicators("distance to unused", _cosine_distance(matrix, mean), variants, chosen)
 
 
+def _unused(vocabulary: Vocabulary) -> Index:
+    reserved = vocabulary.ids("reserved")
+    if len(reserved):
+        return reserved
+    forms = enumerate(vocabulary.forms)
+    return np.asarray([i for i, form in forms if form and form.text in _NEVER], dtype=np.int64)
+
+
 def find_undertrained(
     embeddings: Embeddings,
     *,
-    apart: Iterable[int] | None = None,
+    apart: Iterable[int] | Mapping[str, Iterable[int]] | None = None,
     reference: ReferenceList | None = None,
     unused: Collection[int] | None = None,
     percent: float = PERCENT,
@@ -201,12 +210,13 @@ def find_undertrained(
     embeddings
         Of the model.
     apart
-        Rows that share no neighbour with another model, as `LocalFigure.apart_a` has them.
+        Rows that share no neighbour with another model, as `LocalFigure.apart_a` has them; with
+        several models, by a name of the method.
     reference
         What others found, see ``read_reference``. Its tokens that are not used tokens here are
         left out, and counted.
     unused
-        Rows known to be unused; by default the reserved ones.
+        Rows known to be unused; by default as ``indicators_of`` takes them.
     percent
         Share of used tokens, in percent, that are candidates by the indicator.
 
@@ -215,19 +225,28 @@ def find_undertrained(
     InputError
         For a percentage that is not between 0 and 100, or a row that does not exist.
     UndefinedMeasureError
-        For a tied model without unused rows.
+        For a tied model without unused rows, unless there are tokens ``apart``.
     """
     if not 0 < percent < 100:
         raise InputError(f"percent is {percent}; a number between 0 and 100 is expected.")
     rows = embeddings.input.shape[0]
     vocabulary = read_vocabulary(embeddings.weights.folder, rows)
     used = vocabulary.ids("used")
-    found = indicators_of(embeddings, vocabulary, unused)
-    least = np.percentile(found.values[used], percent)
-    candidates = {"indicator": used[found.values[used] <= least]}
-    left_out: dict[str, int] = {}
+    others: dict[str, Iterable[int]] = {}
     if apart is not None:
-        candidates["apart"] = _among(apart, used, rows)
+        others.update(apart if isinstance(apart, Mapping) else {"apart": apart})
+    candidates: dict[str, Index] = {}
+    found, reason = None, None
+    try:
+        found = indicators_of(embeddings, vocabulary, unused)
+        least = np.percentile(found.values[used], percent)
+        candidates["indicator"] = used[found.values[used] <= least]
+    except UndefinedMeasureError as error:
+        if not others:
+            raise
+        reason = str(error)
+    candidates |= {name: _among(ids, used, rows) for name, ids in others.items()}
+    left_out: dict[str, int] = {}
     lists: dict[str, Index] = {}
     for name in ("tested", "verified") if reference is not None else ():
         every = getattr(reference, name)
@@ -238,26 +257,82 @@ def find_undertrained(
         for method, ids in candidates.items()
         for name, listed in lists.items()
     ]
-    if apart is not None:
-        scores.append(
-            recovery(
-                candidates["apart"],
-                candidates["indicator"],
-                len(used),
-                method="apart",
-                reference="indicator",
-            )
-        )
+    scores += [
+        recovery(candidates[one], candidates[other], len(used), method=one, reference=other)
+        for other, one in combinations(candidates, 2)
+    ]
     return Undertrained(
         model=embeddings.name,
         tying=embeddings.tying,
         tokens=len(used),
-        indicator=found.name,
-        unused=len(found.unused),
+        indicator=None if found is None else found.name,
+        unused=0 if found is None else len(found.unused),
         candidates={name: tuple(map(int, ids)) for name, ids in candidates.items()},
         recoveries=tuple(scores),
         left_out=left_out,
+        reason=reason,
     )
+
+
+def verified(
+    found: Undertrained,
+    vocabulary: Vocabulary,
+    decoder: Decoder,
+    *,
+    each: int = 20,
+    rng: int = 0,
+    done: Callable[[int, int], None] | None = None,
+) -> Undertrained:
+    """Verify candidates by prompting, and other tokens beside them.
+
+    Of every method's candidates ``each`` are drawn, and as many used tokens that no method names.
+    The methods, and the ``others``, are then scored out of those tested: precision is the share of a
+    method's tested candidates that the model cannot repeat, lift is over the share in all tested.
+
+    Parameters
+    ----------
+    found
+        Candidates, of ``find_undertrained``.
+    vocabulary, decoder
+        Of the same model.
+    each
+        Tokens that are drawn of each.
+    rng
+        Seed.
+    done
+        Told how many prompts of how many are done.
+
+    Raises
+    ------
+    InputError
+        For fewer than 1 token of each.
+    """
+    if each < 1:
+        raise InputError(
+            f"{each} tokens of each method are to be verified; 1 or more are expected."
+        )
+    groups = {name: np.asarray(ids, dtype=np.int64) for name, ids in found.candidates.items()}
+    named = np.concatenate(list(groups.values()))
+    groups["others"] = np.setdiff1d(vocabulary.ids("used"), named)
+    generator = np.random.default_rng([rng, 1 << 23])
+    drawn = [generator.choice(ids, min(each, len(ids)), replace=False) for ids in groups.values()]
+    tested = np.unique(np.concatenate(drawn)).astype(np.int64)
+    probabilities = repeat_probabilities(decoder, tested, done=done)
+    verification = Verification.of(
+        tested,
+        probabilities,
+        texts=[vocabulary.text(int(i)) for i in tested],
+        methods=[[n for n, ids in groups.items() if i in ids and n != "others"] for i in tested],
+        threshold=VERIFIED,
+    )
+    listed = tested[probabilities.max(axis=1) < VERIFIED]
+    scores = [
+        recovery(
+            np.intersect1d(ids, tested), listed, len(tested), method=name, reference="prompted"
+        )
+        for name, ids in groups.items()
+    ]
+    return replace(found, recoveries=(*found.recoveries, *scores), verification=verification)
 
 
 def recovery(
@@ -313,49 +388,8 @@ def recovery(
         expected=len(one) * base,
         p=float(hypergeom.sf(hits - 1, tokens, len(other), len(one))),
         jaccard=hits / union if union else None,
+        tokens=tokens,
     )
-
-
-def read_reference(path: str | Path, *, threshold: float = VERIFIED) -> ReferenceList:
-    """Read verifications in magikarp's format: JSON lines, compressed by gzip or not.
-
-    Each line holds a token with its id ``i``; those that were tested have ``max_prob``, or
-    ``verification`` with one ``max_prob`` a prompt, of which the largest counts.
-
-    Raises
-    ------
-    InputError
-        For a file that cannot be read, holds no token that was tested, or a threshold that is no
-        probability.
-    """
-    if not 0 < threshold <= 1:
-        raise InputError(f"threshold is {threshold}; a probability above 0 is expected.")
-    try:
-        raw = Path(path).read_bytes()
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}).") from None
-    probabilities: dict[int, float] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            token = json.loads(line)
-            place = int(token["i"])
-            tests = [float(one["max_prob"]) for one in token.get("verification") or ()]
-            if tests or token.get("max_prob") is not None:
-                probabilities[place] = max(tests) if tests else float(token["max_prob"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"Line {number} of {path} is no token with its id and probabilities ({error})."
-            ) from None
-    if not probabilities:
-        raise InputError(
-            f"{path} holds no token that was tested: a file of verifications is expected."
-        )
-    tested = np.asarray(sorted(probabilities), dtype=np.int64)
-    low = [place for place in tested.tolist() if probabilities[place] < threshold]
-    return ReferenceList(tested, np.asarray(low, dtype=np.int64), threshold)
 
 
 def _among(ids: Iterable[int], used: Index, rows: int) -> Index:

@@ -1,0 +1,387 @@
+"""Everything that is asked of the token embeddings of some models, in one result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
+from itertools import combinations
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from cospace.corpora import open_corpus
+from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
+from cospace.models.base import resolve_sites
+from cospace.models.embeddings import Embeddings, read_embeddings
+from cospace.result import Result, checked, plain
+from cospace.tokens.coherence import LEAST as COHERENT
+from cospace.tokens.coherence import Coherence, measure_coherence
+from cospace.tokens.frequency import count_tokens
+from cospace.tokens.graph import open_graph
+from cospace.tokens.hidden import Context, Hidden, HiddenFigure, check_contexts, compare_hidden
+from cospace.tokens.matching import match
+from cospace.tokens.measure import compare, versions
+from cospace.tokens.options import LEAST, TokenOptions
+from cospace.tokens.reference import ReferenceList
+from cospace.tokens.result import TokenComparison
+from cospace.tokens.side import Progress
+from cospace.tokens.undertrained import Undertrained, find_undertrained, verified
+from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
+
+__all__ = ["GeometryOptions", "TokenGeometry", "measure_geometry"]
+
+Index = npt.NDArray[np.int64]
+
+ONE_WAY = 0.9
+"""Mean cosine above which all states point nearly one way."""
+
+
+@dataclass(frozen=True)
+class GeometryOptions:
+    """What is asked beside the comparison of embeddings."""
+
+    coherence: str | None = None
+    """Graph of words: ``wordnet``, a folder, or a file, see `open_graph`; None for no coherence."""
+    coherence_tokens: int = 500
+    """Whole words of the graph that are sampled."""
+    frequency: str = "wordnet-definitions"
+    """Text in which tokens are counted for it."""
+    undertrained: bool = False
+    """Whether candidates for undertrained tokens are looked for."""
+    verify: int = 0
+    """Candidates of each method that the model is asked to repeat, and as many others; 0 for none."""
+    depths: tuple[float, ...] = ()
+    """Relative depths at which states are compared; none for embeddings alone."""
+    contexts: tuple[Context, ...] = ("alone",)
+    """Tokens run ``alone``, or in a ``text``."""
+    text: str = "wordnet-examples"
+    """That text."""
+    hidden_tokens: int = 500
+    """Shared tokens whose states are compared."""
+    occurrences: int = 4
+    """Occurrences, at least, over which a state in a text is averaged."""
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("coherence_tokens", COHERENT),
+            ("verify", 0),
+            ("hidden_tokens", LEAST),
+            ("occurrences", 1),
+        ):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is {getattr(self, name)}; {least} or more is expected.")
+        if self.depths:
+            check_contexts(self.contexts)
+            resolve_sites(self.depths, blocks=1, final_norm=False)
+
+
+@dataclass(frozen=True)
+class TokenGeometry(Result):
+    """Geometry of the tokens of one model or more. Read it, save it; it computes nothing."""
+
+    kind: ClassVar[str] = "token geometry"
+
+    models: tuple[str, ...]
+    """Their names."""
+    comparisons: tuple[TokenComparison, ...]
+    """Embeddings of every two of them."""
+    hidden: Hidden | None = None
+    """Their states at relative depths."""
+    coherence: tuple[Coherence, ...] = ()
+    """Neighbours that mean something to each other, a model each."""
+    undertrained: tuple[Undertrained, ...] = ()
+    """Candidates for undertrained tokens, a model each."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Options."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before believing a number; those of comparisons stand there."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Versions, command."""
+
+    @classmethod
+    def of(cls, comparison: TokenComparison) -> TokenGeometry:
+        """The geometry that one comparison is."""
+        return cls(
+            (comparison.a.name, comparison.b.name),
+            (comparison,),
+            settings=comparison.settings,
+            provenance=comparison.provenance,
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary a figure, as of a comparison; hidden layers have their context and sites."""
+        rows = [row for one in self.comparisons for row in one.records()]
+        for one in self.hidden.figures if self.hidden is not None else ():
+            at = {"a": one.a, "b": one.b, "role_a": one.site_a, "role_b": one.site_b}
+            for name in ("pearson", "spearman"):
+                figure = f"cosines {_CONTEXT[one.context]}, {name}"
+                row: dict[str, Any] = {**at, "tokens": one.tokens, "figure": figure, "k": None}
+                row |= {"value": getattr(one, name), "chance": 0.0, "chance_sd": one.null_sd}
+                rows.append(row)
+        return rows
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from ``to_dict``.
+
+        Raises
+        ------
+        InputError
+            For another dictionary.
+        """
+        try:
+            hidden = None
+            if data["hidden"] is not None:
+                values = dict(data["hidden"])
+                values["figures"] = tuple(checked(HiddenFigure, one) for one in values["figures"])
+                values["ids"] = {name: tuple(ids) for name, ids in values["ids"].items()}
+                hidden = Hidden(**values)
+            return cls(
+                models=tuple(data["models"]),
+                comparisons=tuple(map(TokenComparison.from_dict, data["comparisons"])),
+                hidden=hidden,
+                coherence=tuple(map(Coherence.from_dict, data["coherence"])),
+                undertrained=tuple(map(Undertrained.from_dict, data["undertrained"])),
+                settings=data["settings"],
+                warnings=tuple(data["warnings"]),
+                provenance=data["provenance"],
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"This is no token geometry that this version wrote: {error}."
+            ) from None
+
+    def with_provenance(self, **facts: Any) -> TokenGeometry:
+        """Add ``facts`` to the provenance."""
+        return replace(self, provenance={**self.provenance, **plain(facts)})
+
+
+_CONTEXT = {"alone": "of tokens alone", "text": "of tokens in texts"}
+
+
+def measure_geometry(
+    models: Sequence[str | Embeddings],
+    *,
+    options: TokenOptions | None = None,
+    extra: GeometryOptions | None = None,
+    references: Mapping[str, ReferenceList] | None = None,
+    unused: Mapping[str, Collection[int]] | None = None,
+    accept: Collection[str] = (),
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> TokenGeometry:
+    """Compare the token embeddings of every two models, and what else is asked of each.
+
+    Parameters
+    ----------
+    models
+        References or embeddings; one is enough for coherence and undertrained tokens.
+    options
+        How embeddings are compared.
+    extra
+        What is asked beside.
+    references
+        By name of the model: its published list of undertrained tokens.
+    unused
+        By name of the model: rows known to be unused.
+    accept, folder, progress
+        As for `compare`.
+
+    Raises
+    ------
+    InputError
+        For one model where nothing is asked of it alone; verification where no undertrained tokens
+        are looked for.
+    UnknownNameError
+        For a list, or unused rows, of a model that takes no part.
+    AcquisitionError, UndefinedMeasureError
+        As for what is asked.
+    """
+    options, extra = options or TokenOptions(), extra or GeometryOptions()
+    given = (references or {}), (unused or {})
+    if len(models) < 2 and not (models and (extra.coherence or extra.undertrained)):
+        raise InputError(
+            f"Two models or more are compared, and {', '.join(map(str, models)) or 'none'} was named: name another, "
+            "or ask for coherence or undertrained tokens."
+        )
+    if len(models) < 2 and extra.depths:
+        raise InputError("States at depths are compared between two models or more: name another.")
+    if not extra.undertrained and (extra.verify or any(given)):
+        raise InputError(
+            "Lists, unused rows and verification are of undertrained tokens, which were not asked for: ask for them."
+        )
+    read = [
+        one
+        if isinstance(one, Embeddings)
+        else read_embeddings(one, accept=accept, progress=progress is not None)
+        for one in models
+    ]
+    read = _told_apart(read)
+    names = [one.name for one in read]
+    for by_name in given:
+        for name in by_name:
+            if name not in names:
+                raise UnknownNameError.among(name, names, "model that is compared")
+    # What can fail for want of a head or a graph fails before neighbours are searched.
+    decoders = []
+    if extra.verify:
+        from cospace.models.decoder import load_decoder
+
+        decoders = [load_decoder(one.weights.reference, accept=accept) for one in read]
+    graph = None if extra.coherence is None else open_graph(extra.coherence)
+    found: dict[str, Any] = {"warnings": []}
+    pairs = list(combinations(range(len(read)), 2))
+    comparisons = [
+        compare(read[i], read[j], options=options, folder=folder, progress=progress)
+        for i, j in pairs
+    ]
+    vocabularies = [read_vocabulary(one.weights.folder, one.input.shape[0]) for one in read]
+    if graph is not None:
+        counted = open_corpus(extra.frequency, progress=progress is not None)
+        found["coherence"] = tuple(
+            measure_coherence(
+                one,
+                graph,
+                tokens=extra.coherence_tokens,
+                k=max(options.k, 2),
+                rng=options.rng,
+                frequencies=count_tokens(one.weights.folder, one.input.shape[0], counted),
+            )
+            for one in read
+        )
+    if extra.undertrained:
+        found["undertrained"] = tuple(_undertrained(read, comparisons, pairs, given, found))
+    if extra.verify:
+        found["undertrained"] = tuple(
+            verified(
+                next(u for u in found["undertrained"] if u.model == one.name),
+                vocabulary,
+                decoder,
+                each=extra.verify,
+                rng=options.rng,
+                done=_teller(progress, f"repeating tokens, {one.name}"),
+            )
+            for one, vocabulary, decoder in zip(read, vocabularies, decoders, strict=True)
+            if any(u.model == one.name for u in found["undertrained"])
+        )
+    decoders.clear()
+    if extra.depths:
+        found["hidden"] = _hidden(read, vocabularies, options, extra, accept, progress)
+        found["warnings"] += _one_way(found["hidden"])
+    return TokenGeometry(
+        tuple(names),
+        tuple(comparisons),
+        found.get("hidden"),
+        found.get("coherence", ()),
+        found.get("undertrained", ()),
+        {**plain(asdict(options)), **plain(asdict(extra))},
+        tuple(found["warnings"]),
+        versions(),
+    )
+
+
+def _told_apart(read: Sequence[Embeddings]) -> list[Embeddings]:
+    """Give each model a name of its own: a second ``last`` becomes ``last (2)``."""
+    seen: dict[str, int] = {}
+    found = []
+    for one in read:
+        many = seen[one.name] = seen.get(one.name, 0) + 1
+        if many > 1:
+            one = replace(one, weights=replace(one.weights, name=f"{one.name} ({many})"))
+        found.append(one)
+    return found
+
+
+def _undertrained(
+    read: Sequence[Embeddings],
+    comparisons: Sequence[TokenComparison],
+    pairs: Sequence[tuple[int, int]],
+    given: tuple[Mapping[str, ReferenceList], Mapping[str, Collection[int]]],
+    found: dict[str, Any],
+) -> list[Undertrained]:
+    """Candidates of every model; a model that has none is named in a warning."""
+    listed = []
+    for at, one in enumerate(read):
+        apart: dict[str, tuple[int, ...]] = {}
+        for (i, j), pair in zip(pairs, comparisons, strict=True):
+            if at in (i, j) and pair.local:
+                name = "apart" if len(read) == 2 else f"apart from {read[j if at == i else i].name}"
+                apart[name] = pair.local[0].apart_a if at == i else pair.local[0].apart_b
+        try:
+            made = find_undertrained(
+                one,
+                apart=apart or None,
+                reference=given[0].get(one.name),
+                unused=given[1].get(one.name),
+            )
+        except UndefinedMeasureError as error:
+            found["warnings"].append(str(error))
+            continue
+        if made.reason is not None:
+            found["warnings"].append(made.reason)
+        listed.append(made)
+    return listed
+
+
+def _hidden(
+    read: Sequence[Embeddings],
+    vocabularies: Sequence[Vocabulary],
+    options: TokenOptions,
+    extra: GeometryOptions,
+    accept: Collection[str],
+    progress: Progress | None,
+) -> Hidden:
+    from cospace.models.occurrences import load_token_states
+
+    corpus = None
+    if "text" in extra.contexts:
+        corpus = open_corpus(extra.text, progress=progress is not None)
+    return compare_hidden(
+        [load_token_states(one.weights.reference, accept=accept, name=one.name) for one in read],
+        _common(vocabularies),
+        depths=extra.depths,
+        contexts=extra.contexts,
+        corpus=corpus,
+        tokens=extra.hidden_tokens,
+        occurrences=extra.occurrences,
+        rng=options.rng,
+        progress=progress,
+    )
+
+
+def _common(vocabularies: Sequence[Vocabulary]) -> list[Index]:
+    """Rows of the tokens that all vocabularies have; place i is the same token in all."""
+    first, *others = vocabularies
+    matches = [match(first, other) for other in others]
+    shared = reduce(np.intersect1d, [found.ids_a for found in matches])
+    ids = [np.asarray(shared, dtype=np.int64)]
+    for found in matches:
+        ids.append(found.ids_b[np.searchsorted(found.ids_a, shared)])
+    return ids
+
+
+def _one_way(hidden: Hidden) -> list[str]:
+    sites: dict[str, list[str]] = {}
+    for one in hidden.figures:
+        for name, site, mean in (
+            (one.a, one.site_a, one.mean_cosine_a),
+            (one.b, one.site_b, one.mean_cosine_b),
+        ):
+            key = f"{name}, tokens {'alone' if one.context == 'alone' else 'in texts'}"
+            if mean is not None and mean > ONE_WAY and site not in sites.setdefault(key, []):
+                sites[key].append(site)
+    return [
+        f"{key}: all states point nearly one way at {', '.join(found)} (mean cosine above {ONE_WAY}), as at the first "
+        "position of a decoder, whatever stands there: little of the tokens is left to compare."
+        for key, found in sites.items()
+        if found
+    ]
+
+
+def _teller(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(what, done, total)
