@@ -263,3 +263,31 @@ def test_what_cannot_be_carried_is_refused(pair, vectors):
         MapPlan(kinds=("embeddings", "embeddings"))
     with pytest.raises(InputError, match="fitted on texts, and none were given"):
         MapPlan(kinds=("activations",))
+
+
+def test_the_unsteered_model_is_scored_once(pair, vectors, monkeypatch):
+    from cospace.steering import score
+
+    source, target = pair
+    vector, natives = vectors
+    seen = []
+    real = score.choice_scores
+
+    def counted(decoder, items, **options):
+        seen.append(len(target.added))
+        return real(decoder, items, **options)
+
+    monkeypatch.setattr(score, "choice_scores", counted)
+    found = sweep_transfer(
+        target,
+        vector,
+        maps={"embeddings": fits(source, target)},
+        natives=natives,
+        items=UNSEEN,
+        coefficients=[-0.01, 0.0, 0.01],
+    )
+    assert seen.count(0) == 1
+    assert seen.count(1) == 2 * 5 * 2
+    zero = {one.curve.points[1] for each in found.transfers for one in each.conditions}
+    assert len(zero) == 1
+    assert zero.pop().score == real(target, UNSEEN).score

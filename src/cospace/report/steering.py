@@ -273,9 +273,10 @@ def _headline(result: TransferSweep) -> str:
 
 def _lead(result: TransferSweep) -> str:
     curve = result.transfers[0].conditions[0].curve
+    maps = f"{count(len(result.names), 'map')} ({joined(list(result.names))})"
     return (
         f"{result.vector['method']} at {result.source_site} of {result.source}, carried to "
-        f"{joined(list(result.sites))} of {result.target} through {count(len(result.names), 'map')} ({joined(list(result.names))}): "
+        f"{joined(list(result.sites))} of {result.target} through {maps}: "
         f"{count(curve.n, 'question')} that no vector was made from, by their {curve.answers}, at "
         f"{count(len(curve.points), 'coefficient')}."
     )

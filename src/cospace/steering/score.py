@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -310,6 +310,7 @@ def steering_curve(
     positions: Any = "all",
     template: str = TEMPLATE,
     answers: Answers = "letters",
+    unsteered: CurvePoint | None = None,
 ) -> SteeringCurve:
     """Score a vector at each coefficient; 0 is the model as it is.
 
@@ -331,6 +332,9 @@ def steering_curve(
         Which tokens the vector is added to, see :meth:`SteeringVector.applied`.
     template, answers
         See :func:`choice_scores`.
+    unsteered
+        The point at 0 of another curve with the same model, questions and options: it need not be
+        scored again.
 
     Raises
     ------
@@ -345,6 +349,9 @@ def steering_curve(
     made_from = set(vector.provenance.get("items", ()))
     points = []
     for value in values:
+        if unsteered is not None and not value:
+            points.append(replace(unsteered, coefficient=value))
+            continue
         steered = (
             vector.applied(decoder, value, unit=unit, positions=positions)
             if value

@@ -250,6 +250,7 @@ def sweep_transfer(
     def curve(each: SteeringVector) -> SteeringCurve:
         key = (each.site, each.vector.tobytes())
         if key not in scored_before:
+            plain = (p for c in scored_before.values() for p in c.points if not p.coefficient)
             scored_before[key] = steering_curve(
                 decoder,
                 each,
@@ -260,6 +261,7 @@ def sweep_transfer(
                 positions=positions,
                 template=template,
                 answers=answers,
+                unsteered=next(plain, None),
             )
         return scored_before[key]
 
