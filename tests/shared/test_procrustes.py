@@ -12,7 +12,7 @@ from cospace.shared.scaling import Encoder
 
 
 def classical(tables, *, tol=1e-7, sweeps=20_000, start=None):
-    """Rows to their mean, in turn, plainly: maps, loss and sweeps. From the first one, or given maps."""
+    """Rows to their mean, in turn, plainly: maps and loss. From the first one, or given maps."""
     maps = start
     if maps is None:
         maps = [np.eye(tables[0].shape[1])]
@@ -20,7 +20,7 @@ def classical(tables, *, tol=1e-7, sweeps=20_000, start=None):
             u, _, vt = np.linalg.svd(table.T @ tables[0], full_matrices=False)
             maps.append(u @ vt)
     before = np.inf
-    for done in range(sweeps):
+    for _ in range(sweeps):
         centre = np.mean([t @ r for t, r in zip(tables, maps, strict=True)], axis=0)
         loss = sum(np.sum((t @ r - centre) ** 2) for t, r in zip(tables, maps, strict=True))
         if before - loss <= tol * loss:
@@ -29,7 +29,7 @@ def classical(tables, *, tol=1e-7, sweeps=20_000, start=None):
         for table in tables:
             u, _, vt = np.linalg.svd(table.T @ centre, full_matrices=False)
             maps.append(u @ vt)
-    return maps, loss, done
+    return maps, loss
 
 
 def encoded(blocks, spaces):
@@ -52,7 +52,7 @@ def test_from_moments_equals_from_rows(planted, seed):
     blocks = Blocks.of_rows(spaces, width=6)
     found = generalized_procrustes(blocks, tol=1e-12)
     tables = encoded(blocks, spaces)
-    maps, loss, _ = classical(tables, tol=1e-16)
+    maps, loss = classical(tables, tol=1e-16)
     assert found.loss == pytest.approx(loss / 4, abs=1e-12)
     ours, theirs = consensus(tables, found.maps), consensus(tables, maps)
     assert np.allclose(ours @ best_turn(ours, theirs), theirs, rtol=0, atol=1e-8)

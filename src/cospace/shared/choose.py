@@ -233,7 +233,7 @@ class _Board:
         return float(np.mean(self.pairs(key)))
 
     def give_up(self, fold: int) -> None:
-        if fold >= len(_BEHIND):
+        if fold >= len(_BEHIND) or not self.alive:
             return
         best = max(self.score(key) for key in self.alive)
         self.alive = {key for key in self.alive if self.score(key) >= best - _BEHIND[fold]}
