@@ -14,7 +14,8 @@ are cores, so its weights do not depend on how many there are.
 ``FOLDER/seed-00`` and so on are checkpoints that transformers and ``cospace.load_model`` read;
 ``training.json`` in each says what it saw and how well it predicts the texts that were held out.
 ``FOLDER/ensemble.json`` has the text's origin and licence, ``FOLDER/held-out.json`` the ids of the
-texts that no encoder saw. Finished encoders are kept; one that was interrupted (Ctrl-C) goes on
+texts that no encoder saw, and ``FOLDER/topics.jsonl`` a task made of them: does a definition define
+an animal, an artifact, a person or a plant? Finished encoders are kept; one that was interrupted (Ctrl-C) goes on
 where it stopped when the same command is given again, and ends with the weights that it would have
 had without.
 """
@@ -49,14 +50,22 @@ from training import (
     cores,
     known_record,
     plain,
+    replace,
     write_json,
     write_rows,
 )
 
+from cospace import corpora
 from cospace.errors import InputError
 from cospace.models.cache import cache_folder
 
 SCHEMA = 1
+TOPICS = ("noun.animal", "noun.artifact", "noun.person", "noun.plant")
+"""Groups of WordNet's definitions that `write_topics` makes a task of: the four largest of nouns."""
+PER_TOPIC = 300
+"""Most definitions of each."""
+LEAST_A_TOPIC = 40
+"""With fewer of one there is no task."""
 
 
 def prepare(folder: Path, settings: Settings, tell: Callable[[str], None]) -> Text:
@@ -96,6 +105,35 @@ def prepare(folder: Path, settings: Settings, tell: Callable[[str], None]) -> Te
     # Written last: with it the text counts as made.
     write_json(path, {**record, "tokens": tokens, "text": sides.sources, "unigram": unigram})
     return text
+
+
+def write_topics(folder: Path) -> Path | None:
+    """Write ``topics.jsonl``: what kind of thing a definition defines, of definitions that no encoder saw.
+
+    A task that encoders of this size can do, for studies that ask what probes do. None where the
+    texts have no definitions, or too few of them.
+    """
+    path = folder / "topics.jsonl"
+    seen = json.loads((folder / "held-out.json").read_text(encoding="utf-8"))
+    unseen = set(seen.get("wordnet-definitions", ()))
+    if path.exists() or not unseen:
+        return path if path.exists() else None
+    corpus = corpora.read_text("wordnet-definitions").corpus
+    order = np.random.default_rng(0).permutation(len(corpus))
+    chosen: dict[str, list[int]] = {topic: [] for topic in TOPICS}
+    for i in order.tolist():
+        mine = chosen.get((corpus.groups or ())[i])
+        if mine is not None and len(mine) < PER_TOPIC and corpus.ids[i] in unseen:
+            mine.append(i)
+    if min(map(len, chosen.values())) < LEAST_A_TOPIC:
+        return None
+    lines = [
+        json.dumps({"id": corpus.ids[i], "label": topic, "text": corpus.texts[i]})
+        for topic, mine in chosen.items()
+        for i in sorted(mine)
+    ]
+    replace(path, lambda at: at.write_text("\n".join(lines) + "\n", encoding="utf-8"))
+    return path
 
 
 def train(
@@ -171,6 +209,7 @@ def train_all(
         tell = Teller(settings, "seed {}")
         text = prepare(folder, settings, tell.say)
         missing = [seed for seed in range(seeds) if not _place(folder, seed).is_dir()]
+        write_topics(folder)
         tell.say(f"{seeds - len(missing)} encoders are trained, {len(missing)} are to be trained")
         tell.expect(len(missing))
         with ThreadPoolExecutor(max(1, min(workers, len(missing)))) as pool:

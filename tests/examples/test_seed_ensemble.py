@@ -318,3 +318,24 @@ def test_a_damaged_state_is_named(home, tmp_path):
         InputError, match=r"state.safetensors is damaged \(.*\): remove it to begin"
     ):
         ensemble.train(tmp_path, 0, settings, text, stop=stop, moved=print)
+
+
+@pytest.mark.weights
+def test_topics_are_definitions_that_no_encoder_saw(tmp_path):
+    definitions = cospace.corpora.read_text("wordnet-definitions").corpus
+    group = dict(zip(definitions.ids, definitions.groups, strict=True))
+    unseen = cospace.corpora.split(definitions, 0.95, seed=0)[1].ids
+    (tmp_path / "held-out.json").write_text(json.dumps({"wordnet-definitions": unseen}))
+    path = ensemble.write_topics(tmp_path)
+    task = cospace.probes.load_task(path)
+    assert task.classes == ensemble.TOPICS
+    assert len(task.corpus) == 4 * ensemble.PER_TOPIC
+    assert set(task.corpus.ids) <= set(unseen)
+    assert all(group[i] == label for i, label in task.labels.items())
+    assert ensemble.write_topics(tmp_path) == path
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "held-out.json").write_text(json.dumps({"wordnet-definitions": unseen[:100]}))
+    assert ensemble.write_topics(bare) is None
+    (bare / "held-out.json").write_text(json.dumps({"topics.txt": ["t0"]}))
+    assert ensemble.write_topics(bare) is None
