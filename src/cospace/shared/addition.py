@@ -42,14 +42,14 @@ class Newcomer:
         """Sums of products of its encoded rows."""
         return self.encoder.matrix.T @ self.products @ self.encoder.matrix
 
-    def map(self, choice: Choice, values: Floats | None) -> AffineMap:
+    def map(self, choice: Choice, values: Floats | None, unit: float) -> AffineMap:
         """Its map into the space.
 
-        ``gpa``: the rotation nearest to the consensus. ``gcca`` (with the ``values`` of the
+        ``gpa``: the rotation nearest to the consensus, times its ``unit``. ``gcca`` (with the ``values`` of the
         variates): ``(Z^T Z + ridge)^-1 Z^T C / value``, which holds for every member.
         """
         if values is None:
-            turn = polar(self.across)
+            turn = unit * polar(self.across)
         else:
             own = self.own
             penalty = choice.ridge * np.trace(own) / len(own)

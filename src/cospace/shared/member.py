@@ -45,3 +45,6 @@ class Search:
     """``stationary``, ``sweeps``, ``rounding``, or ``direct``."""
     scales: tuple[float, ...]
     """Isotropic scale of every model; 1 where none was asked for."""
+    unit: float
+    """What all shared coordinates are multiplied with: the mean square of a coordinate over texts,
+    models and coordinates is 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -255,17 +255,17 @@ class SharedSpace:
             found = generalized_procrustes(
                 blocks, scales=self.scales, tol=self.tol, sweeps=self.sweeps
             )
-            self._maps, self._shift = found.maps, found.shift
+            maps, shift, unit = _to_unit(blocks, found.maps, found.shift)
             self.search_ = Search(
-                found.objective, found.residual, found.sweeps, found.stopped, found.scales
+                found.objective, found.residual, found.sweeps, found.stopped, found.scales, unit
             )
         else:
             variates = canonical_variates(blocks, width=max(blocks.widths), ridge=choice.ridge)
-            self._maps, self._shift = variates.maps, variates.shift
+            maps, shift, unit = _to_unit(blocks, variates.maps, variates.shift)
             self.values_ = variates.values
-            self.search_ = Search(
-                tuple(map(float, variates.values)), None, 0, "direct", (1.0,) * len(variates.maps)
-            )
+            values = tuple(map(float, variates.values))
+            self.search_ = Search(values, None, 0, "direct", (1.0,) * len(maps), unit)
+        self._maps, self._shift = maps, shift
         self.forward_: dict[str, AffineMap] = {}
         self.backward_: dict[str, AffineMap] = {}
         self.members_: dict[str, Member] = {}
@@ -443,7 +443,7 @@ class SharedSpace:
         else:
             x, consensus = beside(name, rows, self.ids_, self.centroid_)
             new = newcomer(name, x, consensus, self.choice_)
-        forward = new.map(self.choice_, self.values_)
+        forward = new.map(self.choice_, self.values_, self.search_.unit)
         self._enter(name, forward, new.share, new.n, new.own, new.products, added=True)
         return self
 
@@ -494,6 +494,18 @@ class SharedSpace:
         found.ids_, found.warnings_ = kept.ids, kept.warnings
         found.centroid_, found.values_ = kept.centroid, kept.values
         return found
+
+
+def _to_unit(
+    blocks: Blocks, maps: Sequence[Floats], shift: Floats
+) -> tuple[list[Floats], Floats, float]:
+    """Maps and translations times one factor, so that a coordinate has mean square 1; the factor."""
+    sizes = [
+        float(np.trace(one.T @ own @ one)) / n
+        for one, own, n in zip(maps, blocks.own, blocks.counts, strict=True)
+    ]
+    unit = float(np.sqrt(maps[0].shape[1] / np.mean(sizes)))
+    return [unit * one for one in maps], unit * shift, unit
 
 
 def _given(method: str, scaling: str, width: int, ridge: float, n: int) -> Choice:
