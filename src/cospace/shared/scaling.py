@@ -100,7 +100,7 @@ class Spectrum:
     s: Floats
     """Singular values of the centred rows times ``unit``, above the rank tolerance, largest first."""
     axes: Floats
-    """Their directions, shape (d, r)."""
+    """Their directions, shape (d, r); the largest entry of each is above 0."""
     share: float
     """Share of the variance that lies along the first direction."""
 
@@ -127,7 +127,7 @@ class Spectrum:
         else:
             s, left = _principal(free @ free.T)
             axes = free.T @ (left / s)
-        return cls(name, len(x), mean, unit, s, axes, float(s[0] ** 2 / np.sum(s**2)))
+        return cls(name, len(x), mean, unit, s, _signed(axes), float(s[0] ** 2 / np.sum(s**2)))
 
     @classmethod
     def of_moments(
@@ -146,7 +146,7 @@ class Spectrum:
         _refuse_constant(name, center, variance)
         unit = _unit(variance) if standardize else np.ones(len(center))
         s, axes = _principal(unit[:, None] * products * unit)
-        return cls(name, n, center, unit, s, axes, float(s[0] ** 2 / np.sum(s**2)))
+        return cls(name, n, center, unit, s, _signed(axes), float(s[0] ** 2 / np.sum(s**2)))
 
     def encoder(self, scaling: Scaling, width: int) -> Encoder:
         """Encoder onto at most ``width`` coordinates, of the rows that this spectrum is of.
@@ -218,6 +218,11 @@ def _unit(variance: Floats) -> Floats:
     """1 over the standard deviation; 0 for a constant coordinate."""
     constant = variance <= (_CONSTANT**2) ** 2 * np.max(variance)
     return np.where(constant, 0.0, 1.0 / np.sqrt(np.where(constant, 1.0, variance)))
+
+
+def _signed(axes: Floats) -> Floats:
+    peak = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    return axes * np.where(peak < 0.0, -1.0, 1.0)
 
 
 def _principal(gram: Floats) -> tuple[Floats, Floats]:

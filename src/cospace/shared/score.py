@@ -317,7 +317,8 @@ class _Run:
                     f"{one.method} finds {one.value:.1%} of the texts of {one.set} after a fit on shuffled rows "
                     f"(chance {one.chance:.1%}): texts can be found without the fit, so subtract that."
                 )
-        if choice.width in {max(c.width for c in choice.candidates)}:
+        widths = {one.width for one in choice.candidates}
+        if len(widths) > 1 and choice.width == max(widths):
             found.append(
                 f"The width chosen for {shared}, {choice.width}, is the largest that was tried."
             )
