@@ -178,7 +178,7 @@ def draw(
     """Draw tokens by their frequency, to stand beside the wanted ones in a softmax.
 
     A token of frequency p stands among n wanted and d drawn tokens with probability
-    1 - (1 - p)^(n + d). With the logarithm of this taken off its score, the full softmax is what
+    1 - (1 - p)^(n + d). With the logarithm of this taken off the scores, the full softmax is what
     is learnt (Bengio and Senécal 2008). Where nothing but the scores says that a token is rare,
     ``evenly`` many are drawn from all tokens alike, too: those that the text lacks would else keep
     what probability they had at the start.

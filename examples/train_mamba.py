@@ -131,7 +131,9 @@ def finish(folder: Path, run: Run, settings: Settings, text: Text, tokenizer: An
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     run.model.eval().save_pretrained(work)
-    load_tokenizer(settings).save_pretrained(work)
+    # A chat is what the tokenizer's own model was taught, not this one.
+    tokenizer.chat_template = None
+    tokenizer.save_pretrained(work)
     seen = settings.steps * settings.rows
     facts = {
         "schema": SCHEMA,

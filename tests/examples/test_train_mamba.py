@@ -130,8 +130,10 @@ def first_gradients(settings, text, workers, monkeypatch):
 
 
 def reference_loss(model, rows, correction):
-    """Mean cross-entropy of each next token, from the scores that transformers gives."""
-    scores = model(rows[:, :-1], use_cache=False).logits - correction
+    """Mean cross-entropy of each next token, its rivals' scores corrected, by transformers."""
+    wanted = torch.nn.functional.one_hot(rows[:, 1:], 42).bool()
+    scores = model(rows[:, :-1], use_cache=False).logits
+    scores = torch.where(wanted, scores, scores - correction)
     return -scores.log_softmax(-1).gather(-1, rows[:, 1:, None]).mean()
 
 
@@ -166,7 +168,7 @@ def test_tokens_are_drawn_as_often_as_is_taken_off():
     np.testing.assert_allclose(found, said, atol=4 * 0.5 / times**0.5)
 
 
-def test_a_step_takes_off_how_often_a_token_is_among_the_draws(text, home, monkeypatch):
+def test_a_step_takes_off_how_often_a_rival_is_among_the_draws(text, home, monkeypatch):
     monkeypatch.setattr(lm, "DRAWS", 3)
     monkeypatch.setattr(lm, "EVENLY", 2)
     few = token_rows.Text(text.train[:2], text.held_out, (), None, 42)
