@@ -7,7 +7,15 @@ import json
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
 
 WORDS = ["the", "river", "froze", "before", "geese", "had", "left", "door", "colour", "é"]
 
@@ -112,5 +120,52 @@ def plain():
             "pre_tokenizer": {"type": "ByteLevel"},
             "added_tokens": [],
         }
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def runnable(tmp_path_factory):
+    """A function: folder of a tiny model with random weights, ``llama`` (tied) or ``bert``."""
+    import torch
+    import transformers
+
+    made = {}
+
+    def make(kind, seed=0):
+        if (kind, seed) in made:
+            return made[kind, seed]
+        core = byte_level() if kind == "llama" else wordpiece()
+        names = {"pad_token": "<|endoftext|>"}
+        if kind == "bert":
+            core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+            core.post_processor = processors.TemplateProcessing(
+                single="[CLS] $A [SEP]",
+                special_tokens=[(t, core.token_to_id(t)) for t in ("[CLS]", "[SEP]")],
+            )
+            names = {"pad_token": "[PAD]", "unk_token": "[UNK]"}
+        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=core, **names)
+        config = transformers.AutoConfig.for_model(
+            kind,
+            vocab_size=core.get_vocab_size() + 3,
+            hidden_size=24,
+            num_hidden_layers=3,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=128,
+            tie_word_embeddings=True,
+            pad_token_id=0,
+        )
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            head = "AutoModelForCausalLM" if kind == "llama" else "AutoModel"
+            model = getattr(transformers, head).from_config(config)
+            for parameter in model.parameters():
+                torch.nn.init.normal_(parameter, std=0.3) if parameter.ndim == 2 else None
+        folder = tmp_path_factory.mktemp(f"{kind}-{seed}") / kind
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        made[kind, seed] = folder
+        return folder
 
     return make

@@ -83,7 +83,7 @@ def test_untied_models_are_compared_crosswise(checkpoint, plain):
     assert abs(values["input", "input"]) < 0.2
     assert [one.role_a for one in found.local] == ["input", "output"]
     assert found.local[1].mean == pytest.approx(1.0, abs=1e-3)
-    assert any("b use one matrix" in warning for warning in found.warnings)
+    assert any("b uses one matrix" in warning for warning in found.warnings)
 
 
 def test_neighbours_are_searched_in_the_whole_vocabulary(checkpoint, plain):

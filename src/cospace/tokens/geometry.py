@@ -304,10 +304,11 @@ def _undertrained(
 ) -> list[Undertrained]:
     """Candidates of every model; a model that has none is named in a warning."""
     listed = []
+    local = [one for one in zip(pairs, comparisons, strict=True) if one[1].local]
     for at, one in enumerate(read):
         apart: dict[str, tuple[int, ...]] = {}
-        for (i, j), pair in zip(pairs, comparisons, strict=True):
-            if at in (i, j) and pair.local:
+        for (i, j), pair in local:
+            if at in (i, j):
                 name = "apart" if len(read) == 2 else f"apart from {read[j if at == i else i].name}"
                 apart[name] = pair.local[0].apart_a if at == i else pair.local[0].apart_b
         try:
@@ -322,6 +323,12 @@ def _undertrained(
             continue
         if made.reason is not None:
             found["warnings"].append(made.reason)
+        fewest = min((pair.local[0].tokens for i, pair in local if at in i), default=made.tokens)
+        if apart and fewest < made.tokens:
+            found["warnings"].append(
+                f"Of the {made.tokens:,} used tokens of {one.name} {fewest:,} were compared, and only these can be "
+                "apart: precision, recall and lift are over all."
+            )
         listed.append(made)
     return listed
 

@@ -325,8 +325,8 @@ def _warnings(
     if "tied" in (facts[0].tying, facts[1].tying):
         names = [side.name for side in facts if side.tying == "tied"]
         found.append(
-            f"{' and '.join(names)} use one matrix for input and output: likeness of such embeddings may come "
-            "from the tying."
+            f"{' and '.join(names)} {'use' if len(names) > 1 else 'uses'} one matrix for input and output: likeness of "
+            "such embeddings may come from the tying."
         )
     for side, candidates in zip(facts, (matched.candidates_a, matched.candidates_b), strict=True):
         if side.quantisation:
