@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from cospace.errors import ExtractionError, InputError, TextTooLongError, UnknownNameError
+from cospace.models.batching import Tokens
 from cospace.models.decoder import Decoder, load_decoder
 from cospace.models.positions import TokenPositions
 from cospace.models.steered import CACHES, adding, token_numbers
@@ -185,6 +186,27 @@ def test_generation_is_greedy_choice_after_greedy_choice(kind, decoders, vector)
                 logits = decoder.model(input_ids=torch.tensor([ids]), use_cache=False).logits
             ids.append(int(logits[0, -1].argmax()))
     assert found.tolist() == ids[4:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch_tokens", [2048, 1])
+def test_scored_generation_gives_the_same_tokens_and_their_likelihood(kind, batch_tokens, decoders):
+    """Against the likelihoods of the whole texts in one pass, padding or not."""
+    decoder = decoders(kind)
+    tokens = decoder.encode(TEXTS)
+    plain = decoder.generate(tokens, 4)
+    before, decoder.batch_tokens = decoder.batch_tokens, batch_tokens
+    try:
+        found = decoder.generate_scored(tokens, 4)
+    finally:
+        decoder.batch_tokens = before
+    for text, ids, (new, costs) in zip(tokens, plain, found, strict=True):
+        assert np.array_equal(new, ids)
+        assert costs.shape == new.shape
+        assert len(new)
+        whole = Tokens(np.concatenate([text.ids, new]), np.zeros(len(text) + len(new), bool))
+        wanted = decoder.log_likelihoods([whole])[0][-len(new) :]
+        assert np.allclose(costs, wanted, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt_neox", "gemma3_text"])

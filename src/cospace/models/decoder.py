@@ -224,7 +224,34 @@ class Decoder:
             Whether keys and values of earlier tokens are kept, or everything is run anew for
             each token: the result is the same.
         """
-        found: dict[int, npt.NDArray[np.int64]] = {}
+        return [ids for ids, _ in self._continued(texts, new_tokens, cached=cached, scored=False)]
+
+    def generate_scored(
+        self, texts: Sequence[Tokens], new_tokens: int, *, cached: bool = True
+    ) -> list[tuple[npt.NDArray[np.int64], Floats]]:
+        """Likeliest continuations as :meth:`generate` gives them, each with what its tokens cost.
+
+        Parameters
+        ----------
+        texts
+            Prompts.
+        new_tokens
+            Most tokens of a continuation.
+        cached
+            As there.
+
+        Returns
+        -------
+        list
+            For each prompt the tokens that were added, shape (k,), and the log probability of each
+            given all before it, in nats, shape (k,). k is 0 where the text ends at once.
+        """
+        return self._continued(texts, new_tokens, cached=cached, scored=True)
+
+    def _continued(
+        self, texts: Sequence[Tokens], new_tokens: int, *, cached: bool, scored: bool
+    ) -> list[tuple[npt.NDArray[np.int64], Floats]]:
+        found: dict[int, tuple[npt.NDArray[np.int64], Floats]] = {}
         end = self.model.generation_config.eos_token_id
         end = -1 if end is None else end
 
@@ -234,11 +261,23 @@ class Decoder:
                 for name, value in self._reader.inputs(batch).items()
                 if name != "position_ids"
             }
-            made = self.model.generate(**inputs, max_new_tokens=new_tokens, use_cache=cached)
+            made = self.model.generate(
+                **inputs,
+                max_new_tokens=new_tokens,
+                use_cache=cached,
+                return_dict_in_generate=True,
+                output_logits=scored,
+            )
+            added = made.sequences[:, batch.ids.shape[1] :]
+            costs = np.zeros(added.shape)
+            for step, logits in enumerate(made.logits if scored else ()):
+                chosen = logits.double().log_softmax(dim=-1).gather(1, added[:, step, None])
+                costs[:, step] = chosen[:, 0].cpu().numpy()
             for row, i in enumerate(part):
-                new = made[row, batch.ids.shape[1] :].cpu().numpy()
+                new = added[row].cpu().numpy()
                 ended = new == end
-                found[i] = new[: ended.argmax()] if ended.any() else new
+                size = int(ended.argmax()) if ended.any() else len(new)
+                found[i] = new[:size], costs[row, :size]
 
         self._over(texts, run)
         return [found[i] for i in range(len(texts))]
