@@ -144,7 +144,7 @@ def test_every_curve_and_span_is_shown(result):
         "embeddings, block.2",
         "activations, block.2",
     ]
-    labels = ["carried", "own vector", "shuffled rows", "random map", "random direction"]
+    labels = ["carried", "own vector", "shuffled rows", "random map", "random vector"]
     assert [s["label"] for s in figure["panels"][0]["series"]] == labels
     records = [
         p["record"] for panel in figure["panels"] for s in panel["series"] for p in s["points"]

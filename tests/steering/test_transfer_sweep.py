@@ -220,6 +220,19 @@ def test_from_a_vector_to_the_whole_transfer(pair):
     assert carried["activations"].provenance["from"]["model"] == "small"
     own = steering_curve(target, carried["activations"], UNSEEN[:1], [0.01])
     assert own.points[0].score > 0
+    few, _ = carry(
+        vector,
+        source=source,
+        target=target,
+        questions=ITEMS,
+        coefficients=[-0.01, 0.01],
+        sites=["block.1", "block.3"],
+        plan=MapPlan(kinds=("activations",), texts=texts),
+        most=6,
+        seed=1,
+    )
+    assert (few.transfers[0].conditions[0].curve.n, few.chosen_on) == (6, 6)
+    assert few.transfers[0].conditions[0].curve.seen == 0
     assert said == [
         "large: own vectors at block.1, block.3",
         "map of activations",
@@ -251,6 +264,8 @@ def test_what_cannot_be_carried_is_refused(pair, vectors):
         carry(vector, questions=UNSEEN, **given)
     with pytest.raises(InputError, match=r"is for small .* and large has weights"):
         carry(vector, questions=ITEMS, **{**given, "source": target})
+    with pytest.raises(InputError, match="most=0 questions were asked for"):
+        carry(vector, questions=ITEMS, most=0, **given)
     with pytest.raises(UnknownNameError, match=r"'embedding' is not a kind of map. Did you mean"):
         MapPlan(kinds=("embedding",))
     with pytest.raises(

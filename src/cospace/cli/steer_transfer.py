@@ -75,6 +75,15 @@ def transfer(
             metavar="N", min=0, help="Sentences of the set 'plain' whose perplexity is given."
         ),
     ] = 10,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--questions",
+            metavar="N",
+            help="Score N of the questions that the vector has not seen; by default all.",
+            show_default=False,
+        ),
+    ] = None,
     draws: Annotated[
         int, typer.Option(metavar="N", help="Random maps, and random directions.")
     ] = 1,
@@ -190,6 +199,7 @@ def transfer(
         contrast=contrast,
         sites=None if layers is None else split(layers),
         plan=plan,
+        most=most,
         seed=rng,
         progress=say,
         neutral=Corpus.read("plain").texts[:neutral],

@@ -20,7 +20,7 @@ _WORDS = {
     "native": "own vector",
     "shuffled_rows": "shuffled rows",
     "random_map": "random map",
-    "random_direction": "random direction",
+    "random_direction": "random vector",
 }
 _TOLD = ("map", "site", "condition", "cosine", "coefficient", "score", "perplexity")
 _LEVELS = ("map", "map_method", "condition", "model", "site", "method")
@@ -334,7 +334,7 @@ def _reading(result: TransferSweep) -> dict[str, Any]:
         ["own vector", "Made on the target itself, at the same site: the ceiling."],
         ["shuffled rows", "Through the same fit on rows that do not belong together."],
         ["random map", "Through a map of random numbers."],
-        ["random direction", "A random direction: what any push of this size does."],
+        ["random vector", "A random direction: what any push of this size does."],
     ]
     if result.chosen:
         places = [f"{name} {site}" for name, site in result.chosen.items()]

@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
+from cospace._numbers import check_whole
 from cospace.errors import InputError, UnknownNameError
 from cospace.maps.solve import Method as MapMethod
 from cospace.models.base import resolve_sites
@@ -87,6 +90,7 @@ def carry(
     contrast: Contrast | None = None,
     sites: str | float | Iterable[str | float] | None = None,
     plan: MapPlan | None = None,
+    most: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
@@ -114,8 +118,10 @@ def carry(
         Sites of the target, by name or relative depth; by default the one of the same depth.
     plan
         Which maps; by default that of embeddings.
+    most
+        Most questions to score, and to choose a site on; more are drawn from. By default all.
     seed
-        Seed of shuffles, random controls and drawn tokens.
+        Seed of shuffles, random controls, drawn tokens and questions.
     progress
         Told what is done next.
     **options
@@ -133,6 +139,9 @@ def carry(
         For a vector that is not of the source, no texts to make the target's own vectors from,
         or questions that the vector has seen, all of them.
     """
+    check_whole(most=most, or_none=True)
+    if most is not None and most < 1:
+        raise InputError(f"most={most} questions were asked for; at least one is needed.")
     vector.check(source)
     plan = plan or MapPlan()
     say = progress or (lambda what: None)
@@ -157,6 +166,7 @@ def carry(
             maps[kind] = _embeddings(source, target, plan, seed)
         else:
             maps[kind] = _activations(vector, source, target, names, plan, seed)
+    unseen, choosing = _drawn(unseen, most, seed), _drawn(used, most, seed)
     say(f"{len(unseen)} questions, {len(coefficients)} coefficients, {len(names)} sites")
     found = sweep_transfer(
         target,
@@ -165,7 +175,7 @@ def carry(
         natives=natives,
         items=unseen,
         coefficients=coefficients,
-        choose_on=used if len(names) > 1 else (),
+        choose_on=choosing if len(names) > 1 else (),
         source=source,
         seed=seed,
         **options,
@@ -176,6 +186,13 @@ def carry(
         pair = given[native.site] if isinstance(given, Mapping) else given
         vectors[name] = transfer(vector, pair[0], native=native)
     return found, vectors
+
+
+def _drawn(items: Sequence[ChoiceItem], most: int | None, seed: int) -> tuple[ChoiceItem, ...]:
+    if most is None or most >= len(items):
+        return tuple(items)
+    places = np.sort(np.random.default_rng(seed).choice(len(items), most, replace=False))
+    return tuple(items[i] for i in places)
 
 
 def _of_items(vector: SteeringVector, used: Sequence[ChoiceItem], template: str) -> Contrast:
