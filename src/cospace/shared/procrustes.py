@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -108,11 +108,12 @@ def generalized_procrustes(
     if sweeps < 1:
         raise InputError(f"sweeps is {sweeps}; at least 1 is needed.")
     search = _Search(blocks, scales=scales)
-    maps, products, factor, agreed = search.evaluate(search.start())
-    history = [search.loss(agreed)]
-    images: deque[Floats] = deque(maxlen=_MEMORY)
+    now = search.evaluate(search.start())
+    before: Floats | None = None
+    history = [search.loss(now.agreed)]
+    states: deque[Floats] = deque(maxlen=_MEMORY)
     changes: deque[Floats] = deque(maxlen=_MEMORY)
-    residual = search.residual(maps, products)
+    residual = search.residual(now)
     lowest, best = residual, 0
     stopped: Literal["stationary", "sweeps", "rounding"] = "sweeps"
     while True:
@@ -121,40 +122,54 @@ def generalized_procrustes(
             break
         if len(history) > sweeps:
             break
-        image = search.polar(products)
-        images.append(image)
-        changes.append(image - maps)
-        found = None
-        if len(images) > 1:
-            found = search.evaluate(search.polar(_extrapolated(images, changes)))
-            if found[3] < agreed - search.noise:
-                images.clear()
-                changes.clear()
-                found = None
-        if found is None:
-            found = search.evaluate(image)
-        if found[3] <= agreed + search.noise and len(history) - best > _PATIENCE:
+        if before is not None:
+            states.append(now.products)
+            changes.append(now.products - before)
+        after = now.products
+        if len(states) > 1:
+            after = _extrapolated(states, changes)
+        found = search.evaluate(after)
+        if len(states) > 1 and found.agreed < now.agreed - search.noise:
+            # The plain sweep never lowers the agreement.
+            states.clear()
+            changes.clear()
+            after = now.products
+            found = search.evaluate(after)
+        if found.agreed <= now.agreed + search.noise and len(history) - best > _PATIENCE:
             stopped = "rounding"
             break
-        maps, products, factor, agreed = found
-        history.append(min(search.loss(agreed), history[-1]))
-        residual = search.residual(maps, products)
+        before, now = after, found
+        history.append(min(search.loss(now.agreed), history[-1]))
+        residual = search.residual(now)
         if residual < lowest:
             lowest, best = residual, len(history)
-    return search.finished(maps, factor, history, residual, stopped)
+    return search.finished(now, history, residual, stopped)
 
 
-def _extrapolated(images: Sequence[Floats], changes: Sequence[Floats]) -> Floats:
-    """Combination of the last images whose changes cancel best (weights that sum to 1)."""
+def _extrapolated(states: Sequence[Floats], changes: Sequence[Floats]) -> Floats:
+    """Combination of the last states whose changes cancel best (weights that sum to 1)."""
     last = changes[-1]
-    apart = np.stack([(last - c).ravel() for c in list(changes)[:-1]])
-    gram = apart @ apart.T
+    apart = [last - one for one in list(changes)[:-1]]
+    gram = np.array([[np.vdot(a, b) for a in apart] for b in apart])
     gram[np.diag_indices_from(gram)] *= 1.0 + 1e-12
-    weights = np.linalg.lstsq(gram, apart @ last.ravel(), rcond=1e-14)[0]
-    found = images[-1].copy()
-    for weight, image in zip(weights, list(images)[:-1], strict=True):
-        found -= weight * (images[-1] - image)
-    return found
+    weights = np.linalg.lstsq(gram, np.array([np.vdot(a, last) for a in apart]), rcond=1e-14)[0]
+    found = states[-1] * (1.0 - weights.sum())
+    for weight, state in zip(weights, list(states)[:-1], strict=True):
+        found += weight * state
+    return np.asarray(found)
+
+
+class _Point(NamedTuple):
+    """Maps, and what the quadratic form says of them."""
+
+    maps: Floats
+    """Stacked maps, without scales, (K, k)."""
+    products: Floats
+    """Derivative of the form at them, times 1/2: what the next sweep takes the polar factors of."""
+    scales: Floats
+    """Best scales."""
+    agreed: float
+    """Value of the form."""
 
 
 class _Search:
@@ -177,21 +192,19 @@ class _Search:
         self.noise = 1e-14 * float(self.size.sum())
 
     def start(self) -> Floats:
-        """Polar factors of the leading eigenvectors of all blocks together."""
+        """Leading eigenvectors of all blocks together."""
         last = len(self.whole) - 1
         _, vectors = scipy.linalg.eigh(
             self.whole, subset_by_index=(last - self.width + 1, last), driver="evr"
         )
-        return self.polar(np.asarray(vectors))
+        return np.ascontiguousarray(vectors)
 
-    def polar(self, stacked: Floats) -> Floats:
-        return np.concatenate([polar(stacked[part]) for part in self.parts])
-
-    def evaluate(self, maps: Floats) -> tuple[Floats, Floats, Floats, float]:
-        """Maps, the form's derivative at them, the best scales, and the form's value."""
+    def evaluate(self, stacked: Floats) -> _Point:
+        """Take the polar factors of stacked matrices as maps, and look at the form there."""
+        maps = np.concatenate([polar(stacked[part]) for part in self.parts])
         if not self.scales:
             products = self.whole @ maps
-            return maps, products, np.ones(len(self.parts)), float(np.sum(maps * products))
+            return _Point(maps, products, np.ones(len(self.parts)), float(np.vdot(maps, products)))
         each = [self.whole[:, part] @ maps[part] for part in self.parts]
         table = np.array(
             [[float(np.sum(maps[p] * column[p])) for column in each] for p in self.parts]
@@ -201,7 +214,6 @@ class _Search:
         factor = vectors[:, -1] * np.sqrt(self.size.sum()) / root
         factor *= np.where(factor.sum() < 0.0, -1.0, 1.0)
         # A model that would be turned by a scale below 0 is turned by its map.
-        maps = maps.copy()
         for part, one in zip(self.parts, factor, strict=True):
             maps[part] *= np.where(one < 0.0, -1.0, 1.0)
         signed = [f * column for f, column in zip(factor, each, strict=True)]
@@ -209,28 +221,28 @@ class _Search:
         products = np.sum(signed, axis=0)
         for part, one in zip(self.parts, factor, strict=True):
             products[part] *= one
-        return maps, products, factor, float(values[-1] * self.size.sum())
+        return _Point(maps, products, factor, float(values[-1] * self.size.sum()))
 
     def loss(self, agreed: float) -> float:
         return max(1.0 - agreed / float(self.size.sum()), 0.0)
 
-    def residual(self, maps: Floats, products: Floats) -> float:
+    def residual(self, at: _Point) -> float:
         """Norm of the gradient along the matrices with orthonormal rows, over its whole norm."""
         along = 0.0
         for part in self.parts:
-            inner = products[part] @ maps[part].T
-            along += float(np.sum((products[part] - (inner + inner.T) / 2.0 @ maps[part]) ** 2))
-        return float(np.sqrt(along / np.sum(products**2)))
+            inner = at.products[part] @ at.maps[part].T
+            off = at.products[part] - (inner + inner.T) / 2.0 @ at.maps[part]
+            along += float(np.vdot(off, off))
+        return float(np.sqrt(along / np.vdot(at.products, at.products)))
 
     def finished(
         self,
-        maps: Floats,
-        factor: Floats,
+        at: _Point,
         history: list[float],
         residual: float,
         stopped: Literal["stationary", "sweeps", "rounding"],
     ) -> Consensus:
-        scaled = maps.copy()
+        scaled, factor = at.maps.copy(), at.scales
         for part, one in zip(self.parts, factor, strict=True):
             scaled[part] *= one
         _, axes = np.linalg.eigh(scaled.T @ (self.whole @ scaled))
