@@ -10,19 +10,18 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from cospace._arrays import to_numpy
-from cospace._numbers import check_seed, check_whole
 from cospace.errors import InputError, UnknownNameError
 from cospace.maps.affine import AffineMap
 from cospace.moments import Moments
 from cospace.shared.addition import beside, newcomer, newcomer_of_moments
 from cospace.shared.blocks import Blocks
 from cospace.shared.canonical import canonical_variates
-from cospace.shared.choose import SCALINGS, Choice, best_of, choose
+from cospace.shared.choose import Choice
 from cospace.shared.keeping import Kept, read_space, write_space
 from cospace.shared.member import Member, Search
-from cospace.shared.methods import METHODS
 from cospace.shared.procrustes import generalized_procrustes
-from cospace.shared.scaling import Floats, Scaling, Spectrum
+from cospace.shared.scaling import Floats, Spectrum
+from cospace.shared.settings import check_settings, given, settle
 from cospace.shared.training import Texts, match_texts
 from cospace.shared.view import SpaceView
 from cospace.space import Space
@@ -164,11 +163,11 @@ class SharedSpace:
         UndefinedMeasureError
             For rows of a model that are all the same, or too few for the folds.
         """
-        self._check()
+        check_settings(self.get_params())
         if isinstance(spaces, Moments):
             return self._fit_moments(spaces)
         texts = match_texts(spaces, missing=self.missing)
-        choice = self._choice(texts, done)
+        choice = settle(texts, self.get_params(), done)
         blocks = Blocks.of_rows(
             texts.rows, scaling=choice.scaling, width=choice.width, present=texts.present
         )
@@ -193,7 +192,7 @@ class SharedSpace:
             raise InputError(
                 "ridge cannot be chosen from moments, which keep no rows: name it, or fit on rows."
             )
-        choice = _given(self.method, self.scaling, int(self.width), float(ridge), moments.n)
+        choice = given(self.method, self.scaling, int(self.width), float(ridge), moments.n)
         blocks = Blocks.of_moments(moments, scaling=choice.scaling, width=choice.width)
         self._solve(blocks, choice)
         for number, encoder in enumerate(blocks.encoders):
@@ -204,49 +203,6 @@ class SharedSpace:
         self.ids_ = None
         self.centroid_ = None
         return self
-
-    def _check(self) -> None:
-        if self.method not in ("auto", "gpa", "gcca"):
-            raise UnknownNameError.among(
-                str(self.method), ("auto", "gpa", "gcca"), "method of SharedSpace"
-            )
-        if self.missing not in ("refuse", "mask"):
-            raise InputError(f"missing is {self.missing!r}; 'refuse' or 'mask' is expected.")
-        if self.scaling != "auto":
-            Scaling.read(self.scaling)
-        if self.width != "auto":
-            check_whole(width=self.width)
-        if self.ridge != "auto" and (
-            isinstance(self.ridge, bool | str) or not 0.0 <= float(self.ridge) < np.inf
-        ):
-            raise InputError(
-                f"ridge is {self.ridge!r}; 'auto' or a number, 0 or more, is expected."
-            )
-        check_whole(folds=self.folds, sweeps=self.sweeps)
-        check_seed(self.rng)
-
-    def _choice(self, texts: Texts, done: Callable[[int, int], None] | None) -> Choice:
-        methods = ("gpa", "gcca") if self.method == "auto" else (self.method,)
-        scalings = SCALINGS if self.scaling == "auto" else (self.scaling,)
-        widths = None if self.width == "auto" else (int(self.width),)
-        ridges = None if self.ridge == "auto" else (float(self.ridge),)
-        fixed = len(methods) == len(scalings) == 1 and widths is not None
-        if fixed and (self.method == "gpa" or ridges is not None):
-            ridge = 0.0 if self.method == "gpa" or ridges is None else ridges[0]
-            return _given(self.method, self.scaling, int(self.width), ridge, texts.n)
-        whole = texts.complete()
-        found = choose(
-            whole.rows,
-            methods=methods,
-            scalings=scalings,
-            widths=widths,
-            ridges=ridges,
-            folds=self.folds,
-            groups=whole.groups,
-            rng=self.rng,
-            done=done,
-        )
-        return _joined(list(found.values()))
 
     def _solve(self, blocks: Blocks, choice: Choice) -> None:
         self.choice_ = choice
@@ -484,7 +440,7 @@ class SharedSpace:
         kept = read_space(path)
         try:
             found = cls(**kept.params)
-            found._check()
+            check_settings(found.get_params())
         except (TypeError, InputError, LookupError):
             raise InputError(
                 f"{path} is no whole shared_space (its parameters are not those of one): save it again."
@@ -506,45 +462,6 @@ def _to_unit(
     ]
     unit = float(np.sqrt(maps[0].shape[1] / np.mean(sizes)))
     return [unit * one for one in maps], unit * shift, unit
-
-
-def _given(method: str, scaling: str, width: int, ridge: float, n: int) -> Choice:
-    if width < 1:
-        raise InputError(f"width is {width}; a whole number, 1 or more, is expected.")
-    return Choice(
-        method,
-        str(Scaling.read(scaling)),
-        width,
-        ridge,
-        None,
-        0,
-        n,
-        (),
-        "Every setting was given; nothing was chosen.",
-    )
-
-
-def _joined(choices: list[Choice]) -> Choice:
-    """The better of several methods, with the candidates of all."""
-    best = best_of(choices)
-    tried = tuple(one for choice in choices for one in choice.candidates)
-    others = [one for one in choices if one is not best]
-    told = "".join(
-        f" {METHODS[one.method].name} reached {one.best.score:.3f} at best ({one.scaling}, width {one.width})."
-        for one in others
-        if one.best is not None
-    )
-    return Choice(
-        best.method,
-        best.scaling,
-        best.width,
-        best.ridge,
-        best.by_pair,
-        best.folds,
-        best.n,
-        tried,
-        f"{best.method}: {best.why}{told}",
-    )
 
 
 def _rows(rows: Any) -> Any:
