@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cospace.errors import InputError
+from cospace.report.bars import bars
 from cospace.report.build import build
 from cospace.report.curve import panel, strip
 from cospace.report.heatmap import heat_map, legend
@@ -117,7 +118,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        heat_map=heat_map, legend=legend, panel=panel, scatter=scatter, strip=strip
+        bars=bars, heat_map=heat_map, legend=legend, panel=panel, scatter=scatter, strip=strip
     )
     return environment
 
