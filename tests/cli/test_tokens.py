@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -122,3 +123,86 @@ def test_an_interrupt_says_how_to_go_on(cli, models, monkeypatch):
     found = cli("tokens", "./one", "./two", *QUICK)
     assert found.code == 130
     assert "finished neighbours are kept in kept, the same command goes on" in found.err
+
+
+def test_a_report_at_once_and_from_the_saved_result(cli, models, tmp_path):
+    words = ("./one", "./two", "./three", *QUICK, "--tokens", 50, "--save", "all.json")
+    found = cli("tokens", *words, "--report", "page.html")
+    assert found.code == 0, found.err
+    assert "report: page.html" in found.err
+    page = (tmp_path / "page.html").read_text()
+    assert "Of 3 pairs of models the tokens of one and two are most alike" in page
+    assert cli("report", "all.json", "--out", "again.html").code == 0
+    assert (tmp_path / "again.html").read_text() == page
+
+
+def test_undertrained_tokens_with_a_list_and_rows_known_to_be_unused(cli, models, tmp_path):
+    lines = [{"i": i, "max_prob": 0.001 * i} for i in range(5, 25)]
+    (tmp_path / "list.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    words = ("--undertrained", "--unused", "one=0,3-4", "--reference", "one=list.jsonl")
+    found = cli("tokens", "./one", *words)
+    assert found.code == 0, found.err
+    assert (
+        "one (tied): candidates for undertrained tokens among 400 used ones: 8 indicator"
+        in found.out
+    )
+    table = {
+        line.split()[1]: line.split() for line in found.out.splitlines() if "indicator  " in line
+    }
+    assert table["tested"][2:4] == ["8", "20"]
+    assert table["verified"][2:4] == ["8", "5"]
+    result = cli("tokens", "./one", *words, "--json").json
+    assert result["undertrained"][0]["unused"] == 3
+
+
+def test_coherence_beside_frequency(cli, models, tmp_path):
+    letters = "abcdefghijklmnopqrst"
+    content = {
+        "model": {
+            "type": "BPE",
+            "vocab": {
+                f"Ġ{a}{b}": 20 * i + j for i, a in enumerate(letters) for j, b in enumerate(letters)
+            },
+            "merges": [],
+        },
+    }
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    content |= {"decoder": {**level, "use_regex": True}, "pre_tokenizer": level}
+    (tmp_path / "one" / "tokenizer.json").write_text(json.dumps(content))
+    edges = [(a + b, a + c) for a in letters for b in letters for c in letters]
+    lines = [f"/a\t/r/IsA\t/c/en/{x}\t/c/en/{y}\t{{}}\n" for x, y in edges]
+    (tmp_path / "graph").write_text("".join(lines))
+    (tmp_path / "text.txt").write_text("ab ac ad\nab\n")
+    words = ("--coherence", "graph", "--coherence-tokens", 50, "--frequency", "text.txt")
+    found = cli("tokens", "./one", *words)
+    assert found.code == 0, found.err
+    assert "one: coherence of neighbours by ConceptNet, 50 of 400 words, 10 neighbours" in found.out
+    assert "Frequency: tokens counted in text" in found.out
+    assert "lowest dimension" in found.out
+    assert "highest dimension" in found.out
+
+
+def test_states_at_depths(cli, model_folders, monkeypatch, tmp_path):
+    from tokenizers import Tokenizer
+
+    monkeypatch.setenv("COSPACE_CACHE", str(tmp_path / "cache"))
+    for folder in model_folders:  # a tokenizer of words, written as one of WordPiece
+        path = shutil.copytree(folder, tmp_path / folder.name) / "tokenizer.json"
+        content = json.loads(path.read_text())
+        content["model"] |= {
+            "type": "WordPiece",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 50,
+        }
+        path.write_text(json.dumps(content))
+        assert Tokenizer.from_file(str(path)).encode("w1 w2").ids == [2, 5, 6, 3]
+    text = "".join(f"w{i} w{i + 1} w{i + 2}\n" for i in range(50))
+    (tmp_path / "text.txt").write_text(text)
+    words = ("--depths", "0,1", "--context", "alone,text", "--text", "text.txt")
+    few = ("--sample", 20, "--tokens", 0, "--dimension-tokens", 0, "--occurrences", 2)
+    found = cli("tokens", "./first", "./second", *few, *words, "--hidden-tokens", 30)
+    assert found.code == 0, found.err
+    rows = [line.split() for line in found.out.splitlines() if line.startswith("first, second  ")]
+    assert len([row for row in rows if "embed," in row]) == 2
+    assert len([row for row in rows if "block.1," in row]) == 2
+    assert "In texts: mean over occurrences in 4" in found.out
