@@ -23,7 +23,6 @@ class SelectiveScan(torch.autograd.Function):
     """The recurrence as one node of the graph; call `scan`."""
 
     @staticmethod
-    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
     def forward(context: Any, x: Any, dt: Any, decay: Any, b: Any, c: Any) -> Any:
         """Give y, and keep the state before each chunk."""
         x, dt, decay, b, c = (each.contiguous() for each in (x, dt, decay, b, c))
@@ -39,7 +38,6 @@ class SelectiveScan(torch.autograd.Function):
         return y
 
     @staticmethod
-    @torch.amp.custom_bwd(device_type="cpu")
     def backward(context: Any, gradient: Any) -> Any:
         """Give the gradients of all five, chunk by chunk from the last."""
         x, dt, decay, b, c, *starts = context.saved_tensors
@@ -99,7 +97,9 @@ def scan(x: Any, dt: Any, decay: Any, b: Any, c: Any) -> Any:
     >>> scan(x, ones, torch.tensor([[0.5]]).log(), ones, ones).flatten().tolist()
     [8.0, 4.0, 2.0, 2.0]
     """
-    return SelectiveScan.apply(x, dt, decay, b, c)
+    # Step sizes are exponents: bfloat16 would make all decays coarse.
+    with torch.autocast("cpu", enabled=False):
+        return SelectiveScan.apply(x, dt, decay, b, c)
 
 
 def mixed(mixer: Any, x: Any, attended: Any = None) -> Any:
@@ -110,7 +110,7 @@ def mixed(mixer: Any, x: Any, attended: Any = None) -> Any:
     inner = silu(_convolved(inner, mixer.conv1d))
     if attended is not None:
         inner = inner * attended[..., None]
-    # Step sizes are exponents: bfloat16 would make all decays coarse.
+    # As in `scan`, what makes its inputs stays in full.
     with torch.autocast("cpu", enabled=False):
         sizes = [mixer.time_step_rank, mixer.ssm_state_size, mixer.ssm_state_size]
         low, b, c = mixer.x_proj(inner).split(sizes, -1)

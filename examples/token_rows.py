@@ -25,22 +25,42 @@ Rows = npt.NDArray[np.uint16]
 
 
 class Shape(Protocol):
-    """What this module asks of the settings of a training."""
+    """What the examples' settings have in common."""
 
-    texts: tuple[str, ...]
-    """Names in `cospace.corpora.CORPORA`, or files of texts."""
-    tokenizer: str
-    """A model reference whose tokenizer is taken."""
-    length: int
-    """Tokens in a row."""
-    rows: int
-    """Rows in a step."""
-    steps: int
-    """Steps of AdamW."""
-    rate: float
-    """Highest learning rate, after a warmup over a tenth of the steps; then linear to 0."""
-    decay: float
-    """Weight decay of the matrices."""
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names in `cospace.corpora.CORPORA`, or files of texts."""
+        ...
+
+    @property
+    def tokenizer(self) -> str:
+        """A model reference whose tokenizer is taken."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """Tokens in a row."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Rows in a step."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Steps of AdamW."""
+        ...
+
+    @property
+    def rate(self) -> float:
+        """Highest learning rate, after a warmup over a tenth of the steps; then linear to 0."""
+        ...
+
+    @property
+    def decay(self) -> float:
+        """Weight decay of the matrices."""
+        ...
 
 
 @dataclass(frozen=True)
