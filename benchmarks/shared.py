@@ -15,16 +15,27 @@ MODELS = 5
 TOL = 1e-7
 
 
-def planted(rows: int, width: int, *, noise: float = 1.0, rng: int = 0) -> dict[str, np.ndarray]:
-    """Models that see one latent structure, turned, with noise of their own; spectra fall as 1/j."""
+def planted(
+    rows: int, width: int, *, stretch: float = 1.0, noise: float = 1.0, rng: int = 0
+) -> dict[str, np.ndarray]:
+    """One latent structure that every model stretches, turns, and adds noise of its own to.
+
+    Variances fall as 1/j. Every model stretches along axes of its own, by factors exp(stretch * g)
+    with g normal: with 0 models differ by rotations and noise alone, and a few sweeps are enough.
+    """
     draw = np.random.default_rng(rng)
     spread = 1.0 / np.sqrt(np.arange(1, width + 1))
     latent = draw.normal(size=(rows, width)) * spread
+
+    def turn() -> np.ndarray:
+        return np.linalg.qr(draw.normal(size=(width, width)))[0]
+
     found = {}
     for model in range(MODELS):
-        turn = np.linalg.qr(draw.normal(size=(width, width)))[0]
+        axes = turn()
+        seen = latent @ (axes * np.exp(stretch * draw.normal(size=width))) @ axes.T
         own = draw.normal(size=(rows, width)) * spread
-        found[f"m{model}"] = (latent + noise * own) @ turn
+        found[f"m{model}"] = (seen + noise * own) @ turn()
     return found
 
 
@@ -84,9 +95,9 @@ class Beside:
         return self.theirs / self.ours
 
 
-def measure(rows: int, width: int) -> Beside:
+def measure(rows: int, width: int, *, stretch: float = 1.0) -> Beside:
     """Both fits on the same rows; the plain one gets centred rows of unit size."""
-    spaces = planted(rows, width)
+    spaces = planted(rows, width, stretch=stretch)
     start = time.process_time()
     moments = Moments.of(spaces)
     made = time.process_time()
@@ -114,5 +125,8 @@ Ratio {run.ratio:.0f}. Making the moments, once, takes {run.moments:.2f} seconds
 if __name__ == "__main__":
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):
-        print(page(measure(100_000, 200), 100_000, 200))
+    for amount in (0.0, 1.0):
+        with threadpool_limits(1):
+            print(
+                f"stretch {amount:g}\n\n{page(measure(100_000, 200, stretch=amount), 100_000, 200)}\n"
+            )

@@ -73,7 +73,7 @@ def generalized_procrustes(
     ``R_m R_m^T = 1`` (reflections allowed), C the mean of what the models make of each text, over
     the models that have it. With ``scales`` every map is ``s_m R_m`` under
     ``sum s_m^2 ||Z_m||^2 = sum ||Z_m||^2``, and s the leading eigenvector of the matrix of agreements
-    (Ten Berge 1977). Started from the leading eigenvectors of the blocks; every sweep updates all
+    (Ten Berge 1977). Started spectrally, from the rotations of all pairs; every sweep updates all
     maps from the same consensus, so that the order of models does not matter; extrapolated from the
     last sweeps (Anderson 1965) wherever that lowers the objective.
 
@@ -192,10 +192,21 @@ class _Search:
         self.noise = 1e-14 * float(self.size.sum())
 
     def start(self) -> Floats:
-        """Leading eigenvectors of all blocks together."""
-        last = len(self.whole) - 1
+        """Leading eigenvectors of the matrix of all rotations of one model onto another alone.
+
+        Eigenvectors of the blocks themselves weigh directions by their variance, and leave the
+        many narrow ones to chance: searches from there end at worse maps, after more sweeps.
+        """
+        turns = np.eye(len(self.whole))
+        for a, p in enumerate(self.parts):
+            for q in self.parts[:a]:
+                block = self.whole[p, q]
+                if np.linalg.norm(block) > self.noise:
+                    turns[p, q] = polar(block)
+                    turns[q, p] = turns[p, q].T
+        last = len(turns) - 1
         _, vectors = scipy.linalg.eigh(
-            self.whole, subset_by_index=(last - self.width + 1, last), driver="evr"
+            turns, subset_by_index=(last - self.width + 1, last), driver="evr"
         )
         return np.ascontiguousarray(vectors)
 
