@@ -165,3 +165,15 @@ def test_what_cannot_be_answered(planted, checkpoint, plain, tmp_path):
         (tmp_path / "odd").write_text(text)
         with pytest.raises(InputError, match=said):
             read_reference(tmp_path / "odd")
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_indicators_do_not_depend_on_how_many_rows_are_held(planted, monkeypatch, tied):
+    embeddings = planted(tied=tied)
+    vocabulary = read_vocabulary(embeddings.weights.folder, 510)
+    whole = indicators_of(embeddings, vocabulary)
+    monkeypatch.setattr("cospace.tokens.undertrained._ROWS", 64)
+    parts = indicators_of(embeddings, vocabulary)
+    np.testing.assert_allclose(parts.values, whole.values, rtol=1e-12)
+    for name, values in whole.variants.items():
+        np.testing.assert_allclose(parts.variants[name], values, rtol=1e-12)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace.errors import InputError, UndefinedMeasureError
-from cospace.models.embeddings import Embeddings
+from cospace.models.embeddings import Embeddings, TokenMatrix
 from cospace.result import Result
 from cospace.tokens.reference import VERIFIED, ReferenceList
 from cospace.tokens.verify import Verification, repeat_probabilities
@@ -33,6 +33,8 @@ __all__ = [
 
 PERCENT = 2.0
 """Share of the used tokens that are candidates by an indicator."""
+_ROWS = 8192
+"""Rows that are held in double precision."""
 _NEVER = frozenset(bytes([byte]) for byte in (0xC0, 0xC1, *range(0xF5, 0x100)))
 """Bytes that stand in no UTF-8 text."""
 
@@ -170,21 +172,40 @@ def indicators_of(
             f"Unused row {int(chosen[-1] if chosen[0] >= 0 else chosen[0])} does not exist: rows are 0 to {rows - 1}."
         )
     if embeddings.tying != "tied":
-        matrix = embeddings.input.rows().astype(np.float64)
-        return Indicators("input norm", np.linalg.norm(matrix, axis=1), {}, chosen)
+        return Indicators("input norm", _each(embeddings.input, _norms), {}, chosen)
     if not len(chosen):
         raise UndefinedMeasureError(
             f"{embeddings.name} is tied and has no reserved rows, nor bytes that no text holds: name some rows that "
             "are known to be unused (unused=)."
         )
-    matrix = embeddings.matrix("output").rows().astype(np.float64)
-    centre = matrix.mean(axis=0)
-    mean = matrix[chosen].mean(axis=0)
+    matrix = embeddings.matrix("output")
+    sums = np.zeros(matrix.shape[1])
+    for part in _parts(matrix):
+        sums += part.sum(axis=0)
+    centre = sums / rows
+    mean = matrix.rows(chosen).astype(np.float64).mean(axis=0)
     variants = {
-        "distance to unused, centred": _cosine_distance(matrix - centre, mean - centre),
-        "distance to unused, Euclidean": np.linalg.norm(matrix - mean, axis=1),
+        "distance to unused, centred": _each(
+            matrix, lambda part: _cosine_distance(part - centre, mean - centre)
+        ),
+        "distance to unused, Euclidean": _each(matrix, lambda part: _norms(part - mean)),
     }
-    return Indicators("distance to unused", _cosine_distance(matrix, mean), variants, chosen)
+    values = _each(matrix, lambda part: _cosine_distance(part, mean))
+    return Indicators("distance to unused", values, variants, chosen)
+
+
+def _parts(matrix: TokenMatrix) -> Iterator[Floats]:
+    """Rows in double precision, some at a time."""
+    for start in range(0, matrix.shape[0], _ROWS):
+        yield matrix.rows(slice(start, start + _ROWS)).astype(np.float64)
+
+
+def _each(matrix: TokenMatrix, read: Callable[[Floats], Floats]) -> Floats:
+    return np.concatenate([read(part) for part in _parts(matrix)])
+
+
+def _norms(part: Floats) -> Floats:
+    return np.asarray(np.linalg.norm(part, axis=1))
 
 
 def _unused(vocabulary: Vocabulary) -> Index:
