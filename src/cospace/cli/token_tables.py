@@ -257,7 +257,14 @@ def _recovery(one: Recovery) -> list[str]:
     counts = [f"{n:,}" for n in (one.candidates, one.listed, one.hits)]
     shares = [_value(one.precision), _value(one.recall)]
     lift = EMPTY if one.lift is None else f"{one.lift:.1f}"
-    return [one.method, one.reference, *counts, *shares, lift, f"{one.p:.2g}"]
+    return [
+        one.method,
+        one.reference,
+        *counts,
+        *shares,
+        lift,
+        f"{one.p:.2g}" if one.p else "< 1e-300",
+    ]
 
 
 def _value(value: float | None) -> str:

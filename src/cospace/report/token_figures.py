@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cospace.report.scale import measure_scale
-from cospace.report.words import count, number
+from cospace.report.words import count, number, shortened
 from cospace.tokens.geometry import TokenGeometry
 from cospace.tokens.hidden import Hidden, HiddenFigure
 from cospace.tokens.result import EDGES, DimensionFigure, LocalFigure, TokenComparison
@@ -167,7 +167,7 @@ def _titled(one: TokenComparison, role_a: str, role_b: str) -> str:
 
 def hidden_curves(hidden: Hidden) -> dict[str, Any]:
     """Pearson's correlation over depth, a panel for tokens alone and one in texts."""
-    panels = []
+    panels: list[dict[str, Any]] = []
     for context in dict.fromkeys(f.context for f in hidden.figures):
         figures = [f for f in hidden.figures if f.context == context]
         pairs = list(dict.fromkeys((f.a, f.b) for f in figures))
@@ -175,7 +175,7 @@ def hidden_curves(hidden: Hidden) -> dict[str, Any]:
         words = "alone" if context == "alone" else "in texts"
         series = [
             {
-                "label": f"{a}, {b}",
+                "label": shortened(f"{a}, {b}", 14),
                 "points": [
                     _point(f, band=len(pairs) == 1)
                     for f in sorted(figures, key=lambda f: f.depth)
@@ -196,6 +196,8 @@ def hidden_curves(hidden: Hidden) -> dict[str, Any]:
                 "named": len(pairs) > 1,
             }
         )
+    if len(panels) == 1:
+        panels[0] |= {"width": 760, "height": 320}
     return {
         "kind": "curves",
         "caption": "Pearson’s correlation of the cosines of all pairs of tokens. Dashed: by chance (0), with two "

@@ -142,7 +142,8 @@ def undertrained_blocks(found: Sequence[Undertrained]) -> dict[str, Any]:
 def _recovery(one: Recovery) -> list[Any]:
     counts = [f"{n:,}" for n in (one.candidates, one.listed, one.hits, one.tokens)]
     shares = [number(one.precision), number(one.recall), number(one.lift, 1)]
-    return [{"text": one.method, "head": True}, one.reference, *counts, *shares, p_text(one.p)]
+    p = p_text(one.p) if one.p else "< 1e-300"
+    return [{"text": one.method, "head": True}, one.reference, *counts, *shares, p]
 
 
 def _verified(model: str, found: Verification) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def indicators_of(
     if not len(chosen):
         raise UndefinedMeasureError(
             f"{embeddings.name} is tied and has no reserved rows, nor bytes that no text holds: name some rows that "
-            "are known to be unused (unused=)."
+            "are known to be unused (unused=, or --unused MODEL=3-16)."
         )
     matrix = embeddings.matrix("output")
     sums = np.zeros(matrix.shape[1])
