@@ -179,6 +179,27 @@ def test_what_is_auto_is_chosen_and_the_rest_kept(planted):
     assert SharedSpace(**FIXED["gpa"]).fit(spaces).choice_.folds == 0
 
 
+def test_a_control_with_shuffled_rows_stands_beside_every_fit(planted):
+    """Fault: an in-sample score of a wide fit taken for evidence."""
+    narrow = SharedSpace(**FIXED["gpa"]).fit(planted(n=300, noise=0.1)).control_
+    assert narrow.held_out > 0.8
+    assert narrow.chance == 1 / 60
+    assert (narrow.n, narrow.gallery) == (240, 60)
+    assert narrow.shuffled_held_out < 0.06
+    assert narrow.warning is None
+    spaces = planted(n=165, k=70, widths=[80, 90, 100], models=3, noise=0.5)
+    wide = SharedSpace(width=60, scaling="none", method="gpa").fit(spaces)
+    assert wide.control_.shuffled_in_sample > 0.5
+    assert wide.control_.shuffled_held_out < 0.1
+    assert wide.warnings_[-1] == wide.control_.warning
+    assert "in-sample scores of this space mean nothing" in wide.control_.warning
+    few = SharedSpace(width=2, scaling="none", method="gpa").fit(planted(n=8))
+    assert few.control_ is None
+    assert "no control with shuffled rows: 5 folds of 8 rows" in few.warnings_[-1]
+    from_moments = SharedSpace(**FIXED["gpa"]).fit(cs.Moments.of(planted()))
+    assert "moments keep no rows to shuffle" in from_moments.warnings_[-1]
+
+
 def test_a_direction_that_rules_is_told(planted):
     spaces = planted(noise=0.1)
     spaces["m1"] = spaces["m1"] * np.array([1.0, 1.0, 200.0, 1.0, 1.0, 1.0])
@@ -214,6 +235,7 @@ def test_a_saved_space_comes_back_to_the_last_bit(spaces, made, method, tmp_path
     assert again.choice_ == made[method].choice_
     assert again.members_ == made[method].members_
     assert again.search_ == made[method].search_
+    assert again.control_ == made[method].control_ is not None
     first = path.read_bytes()
     again.save(path)
     assert path.read_bytes() == first

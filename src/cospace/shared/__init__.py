@@ -1,6 +1,7 @@
 """One shared space for many models: alignment, its baselines, and retrieval that tests it."""
 
 from cospace.shared.choose import SCALINGS, Candidate, Choice
+from cospace.shared.control import Control
 from cospace.shared.member import Member, Search
 from cospace.shared.methods import METHODS
 from cospace.shared.result import Contrast, PairScore, Score, SharedScore
@@ -15,6 +16,7 @@ __all__ = [
     "Candidate",
     "Choice",
     "Contrast",
+    "Control",
     "Member",
     "PairScore",
     "RetrievalSet",

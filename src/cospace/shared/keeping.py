@@ -12,6 +12,7 @@ from cospace.errors import InputError
 from cospace.maps.affine import AffineMap
 from cospace.result import checked
 from cospace.shared.choose import Candidate, Choice
+from cospace.shared.control import Control
 from cospace.shared.member import Member, Search
 from cospace.shared.scaling import Floats
 
@@ -38,6 +39,8 @@ class Kept:
     """What was chosen."""
     search: Search
     """How the maps were found."""
+    control: Control | None
+    """Retrieval beside that of shuffled rows."""
     ids: tuple[str, ...] | None
     """Ids of the texts."""
     warnings: tuple[str, ...]
@@ -70,6 +73,7 @@ def write_space(path: str | Path, kept: Kept) -> None:
         "members": [asdict(one) for one in kept.members.values()],
         "choice": asdict(kept.choice),
         "search": asdict(kept.search),
+        "control": None if kept.control is None else asdict(kept.control),
         "ids": kept.ids,
         "warnings": kept.warnings,
     }
@@ -103,6 +107,7 @@ def read_space(path: str | Path) -> Kept:
             sides["backward"],
             checked(Choice, {**choice, "candidates": tried}),
             checked(Search, facts["search"]),
+            None if facts["control"] is None else checked(Control, facts["control"]),
             None if facts["ids"] is None else tuple(facts["ids"]),
             tuple(facts["warnings"]),
             arrays.get("centroid"),

@@ -42,6 +42,8 @@ def check_settings(params: Mapping[str, Any]) -> None:
     ):
         raise InputError(f"ridge is {ridge!r}; 'auto' or a number, 0 or more, is expected.")
     check_whole(folds=params["folds"], sweeps=params["sweeps"])
+    if params["folds"] < 2:
+        raise InputError(f"{params['folds']} folds were asked for; at least 2 are needed.")
     check_seed(params["rng"])
 
 

@@ -10,13 +10,14 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from cospace._arrays import to_numpy
-from cospace.errors import InputError, UnknownNameError
+from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.maps.affine import AffineMap
 from cospace.moments import Moments
 from cospace.shared.addition import beside, newcomer, newcomer_of_moments
 from cospace.shared.blocks import Blocks
 from cospace.shared.canonical import canonical_variates
 from cospace.shared.choose import Choice
+from cospace.shared.control import Control, control_of
 from cospace.shared.keeping import Kept, read_space, write_space
 from cospace.shared.member import Member, Search
 from cospace.shared.procrustes import generalized_procrustes
@@ -58,7 +59,7 @@ class SharedSpace:
     tol, sweeps
         Stationarity residual to stop at and most sweeps of ``gpa``.
     rng
-        Seed; nothing in ``gpa`` and ``gcca`` is drawn at present.
+        Seed of the shuffled control; nothing else is drawn.
 
     Attributes
     ----------
@@ -70,6 +71,9 @@ class SharedSpace:
         How the maps were found.
     centroid_
         Consensus of every text, shape (n, k); None for a fit from moments.
+    control_
+        Retrieval on an inner fold, and the same after a fit on shuffled rows; None for a fit from
+        moments, or of too few rows.
     ids_
         Ids of these texts; None where rows were matched by position.
     warnings_
@@ -180,6 +184,13 @@ class SharedSpace:
             self._join(blocks, number, shares[encoder.name], x.T @ x)
         self.ids_: tuple[str, ...] | None = texts.ids
         self.centroid_: Floats | None = self._centroid(texts)
+        self.control_: Control | None = None
+        try:
+            self.control_ = control_of(texts, choice, folds=self.folds, rng=self.rng)
+        except (InputError, UndefinedMeasureError) as error:
+            self.warnings_ += (f"There is no control with shuffled rows: {error}",)
+        if self.control_ is not None and self.control_.warning is not None:
+            self.warnings_ += (self.control_.warning,)
         return self
 
     def _fit_moments(self, moments: Moments) -> Self:
@@ -202,6 +213,10 @@ class SharedSpace:
             self._join(blocks, number, share, block)
         self.ids_ = None
         self.centroid_ = None
+        self.control_ = None
+        self.warnings_ += (
+            "There is no control with shuffled rows: moments keep no rows to shuffle.",
+        )
         return self
 
     def _solve(self, blocks: Blocks, choice: Choice) -> None:
@@ -421,6 +436,7 @@ class SharedSpace:
                 self.backward_,
                 self.choice_,
                 self.search_,
+                self.control_,
                 self.ids_,
                 self.warnings_,
                 self.centroid_,
@@ -446,7 +462,7 @@ class SharedSpace:
                 f"{path} is no whole shared_space (its parameters are not those of one): save it again."
             ) from None
         found.members_, found.forward_, found.backward_ = kept.members, kept.forward, kept.backward
-        found.choice_, found.search_ = kept.choice, kept.search
+        found.choice_, found.search_, found.control_ = kept.choice, kept.search, kept.control
         found.ids_, found.warnings_ = kept.ids, kept.warnings
         found.centroid_, found.values_ = kept.centroid, kept.values
         return found
