@@ -206,16 +206,20 @@ def spearman(
     orders = np.random.default_rng(rng)
     blocks = max(m // _BLOCK, 1)
     rounds = max(1, math.ceil(_PAIRS / (blocks * _BLOCK * (_BLOCK - 1) / 2)))
-    kept: tuple[list[Floats], list[Floats]] = ([], [])
+    chosen = [
+        orders.permutation(m)[: blocks * _BLOCK].reshape(blocks, _BLOCK) for _ in range(rounds)
+    ]
     upper = np.triu_indices(_BLOCK, 1)
-    for _ in range(rounds):
-        order = orders.permutation(m)[: blocks * _BLOCK].reshape(blocks, _BLOCK)
-        for some in order:
-            for side, values in zip((a, b), kept, strict=True):
-                at = side.rows[some]
-                inner = at[:, :-2] @ at[:, :-2].T + at[:, -2:-1] + at[:, -2]
-                values.append(inner[upper])
-    x, y = each(lambda values: _centred_ranks(np.stack(values)), kept)
+
+    def ranks(side: Cosines) -> Floats:
+        values = np.empty((rounds * blocks, len(upper[0])))
+        for i, some in enumerate(np.concatenate(chosen)):
+            at = side.rows[some]
+            inner = at[:, :-2] @ at[:, :-2].T + at[:, -2:-1] + at[:, -2]
+            values[i] = inner[upper]
+        return _centred_ranks(values)
+
+    x, y = each(ranks, (a, b))
     batches = np.array_split(np.arange(len(x)), min(_BATCHES, len(x)))
     parts = [_cosine(x[batch], y[batch]) for batch in batches]
     error = float(np.std(parts, ddof=1)) / math.sqrt(len(parts))
