@@ -78,10 +78,12 @@ def embedding_map(
     ----------
     Lee et al. 2025 (EMB2EMB).
 
-    Examples
-    --------
-    >>> there = embedding_map("smollm2-135m", "gemma3-270m", accept=["gemma"])  # doctest: +SKIP
-    >>> there.held_out.r2, there.directions(vector.vector)  # doctest: +SKIP
+    Notes
+    -----
+    Two packaged models and a vector of the first::
+
+        there = embedding_map("smollm2-135m", "gemma3-270m", accept=["gemma"])
+        there.held_out.r2, there.directions(vector.vector)
     """
     check_seed(rng)
     check_whole(tokens=tokens, or_none=True)
