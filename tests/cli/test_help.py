@@ -17,6 +17,7 @@ COMMANDS = (
     "affine",
     "tokens",
     "report",
+    "route",
 )
 
 
@@ -25,7 +26,7 @@ def test_help_is_short_and_lists_every_command(cli, words):
     found = cli(*words)
     assert (found.code, found.err) == (0, "")
     lines = found.out.splitlines()
-    assert len(lines) < 25
+    assert len(lines) < 30
     assert max(map(len, lines)) <= 80
     for command in COMMANDS:
         line = next(line for line in lines if line.startswith(f"  {command} "))

@@ -17,6 +17,7 @@ from cospace.cli.extract import extract
 from cospace.cli.measures import measures
 from cospace.cli.models import models
 from cospace.cli.report import report
+from cospace.cli.route import route
 from cospace.cli.study import affine_homotopy
 from cospace.cli.tokens import tokens
 from cospace.errors import InputError
@@ -93,6 +94,7 @@ for command, summary in (
     (compare, "Compare models, or arrays of your own."),
     (affine, "Bound the distance to affine images of a space."),
     (tokens, "Compare token embeddings of models."),
+    (route, "Judge whether choosing a model by the prompt is worth it."),
     (report, "Write the report of a saved result."),
 ):
     app.command(cls=_Command, short_help=summary)(command)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cospace.space import Space
     from cospace.store import Store
 
-__all__ = ["Inputs", "Reading", "check_neighbours", "run", "spaces_of", "split"]
+__all__ = ["Inputs", "Reading", "check_neighbours", "corpus_of", "run", "spaces_of", "split"]
 
 READING = "How models are read"
 COLUMNS = ("text", "id", "group", "label", "pair")
@@ -216,7 +216,7 @@ def spaces_of(references: Sequence[str], how: Reading) -> Inputs:
 
 def _texts_beside(how: Reading) -> dict[str, str] | None:
     """The texts of spaces that are here already, where they are needed and were named."""
-    return _by_id(_corpus(how)) if how.beyond and "texts" in how.typed else None
+    return _by_id(corpus_of(how)) if how.beyond and "texts" in how.typed else None
 
 
 def _by_id(corpus: Corpus) -> dict[str, str]:
@@ -249,7 +249,7 @@ def run(references: Sequence[str], how: Reading) -> tuple[Store, Corpus]:
     if again is not None:
         raise InputError(f"{again!r} is named twice: name each model once.")
     _check_reading(how)
-    corpus = _corpus(how)
+    corpus = corpus_of(how)
     if how.groups is not None and corpus.groups is None:
         raise InputError(
             f"{how.groups} needs texts with groups, and {how.texts} has none: add a column 'group', "
@@ -385,7 +385,14 @@ def check_neighbours(k: int, n: int) -> None:
         )
 
 
-def _corpus(how: Reading) -> Corpus:
+def corpus_of(how: Reading) -> Corpus:
+    """The texts that are named, in the columns that are named.
+
+    Raises
+    ------
+    InputError
+        For a column that is not understood, and what reading them raises.
+    """
     from cospace.corpora import open_corpus
 
     columns: dict[str, Any] = {}
