@@ -185,8 +185,8 @@ def _random(training: Training, ridge: float) -> Alignment:
     return Shared(maps, np.zeros((len(maps), width)))
 
 
-_SHARED_RIDGES = (0.03, 0.1, 0.3)
-_PAIR_RIDGES = (0.003, 0.03, 0.1, 0.3, 1.0, 3.0)
+_SHARED_RIDGES = (0.03, 0.1, 0.3, 1.0)
+_PAIR_RIDGES = (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
