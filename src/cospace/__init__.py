@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cospace import corpora, errors, measures, probes, shared, steering, tokens
+    from cospace import corpora, errors, measures, probes, routing, shared, steering, tokens
     from cospace.comparison import Cell, Comparison, compare
     from cospace.corpus import Corpus
     from cospace.drift import Drift, measure_drift
@@ -64,7 +64,7 @@ _HOME = {
     "score_shared": "shared",
     "write_report": "report",
 }
-_MODULES = ("corpora", "errors", "measures", "probes", "shared", "steering", "tokens")
+_MODULES = ("corpora", "errors", "measures", "probes", "routing", "shared", "steering", "tokens")
 
 __all__ = [
     "AffineDistance",
@@ -100,6 +100,7 @@ __all__ = [
     "packaged_models",
     "probes",
     "read_spaces",
+    "routing",
     "score_shared",
     "shared",
     "steering",
