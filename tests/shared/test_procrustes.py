@@ -59,6 +59,19 @@ def test_from_moments_equals_from_rows(planted, seed):
     assert found.residual < 1e-8
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_no_worse_than_the_classical_algorithm_from_any_model(planted, seed):
+    """Where noise is as large as what is shared, and searches end at different maps."""
+    spaces = planted(seed, models=5, n=400, k=20, noise=1.2)
+    blocks = Blocks.of_rows(spaces, width=20)
+    tables = encoded(blocks, spaces)
+    reached = []
+    for first in range(5):
+        turned = [tables[first], *tables[:first], *tables[first + 1 :]]
+        reached.append(classical(turned, tol=1e-9)[1] / 5)
+    assert generalized_procrustes(blocks).loss <= min(reached) + 1e-6
+
+
 def test_the_loss_of_blocks_is_that_of_the_rows(spaces):
     blocks = Blocks.of_rows(spaces, width=6)
     found = generalized_procrustes(blocks)
