@@ -12,6 +12,7 @@ from cospace.cli import steer, steer_generate, steer_transfer
 from cospace.cli.affine import affine
 from cospace.cli.compare import compare
 from cospace.cli.corpus import corpus
+from cospace.cli.correspond import correspond
 from cospace.cli.demo import demo
 from cospace.cli.extract import extract
 from cospace.cli.measures import measures
@@ -92,6 +93,7 @@ for command, summary in (
     (measures, "List the measures and what they claim."),
     (extract, "Read activations of models into a store."),
     (compare, "Compare models, or arrays of your own."),
+    (correspond, "Compare all models of a store, depth by depth."),
     (affine, "Bound the distance to affine images of a space."),
     (tokens, "Compare token embeddings of models."),
     (route, "Judge whether choosing a model by the prompt is worth it."),

@@ -32,23 +32,17 @@ def report(
 def _load(path: Path) -> Result:
     import json
 
-    from cospace.comparison import Comparison
-    from cospace.drift import Drift
     from cospace.errors import InputError
-    from cospace.steering.transfer_sweep import TransferSweep
-    from cospace.studies.affine_homotopy.result import AffineHomotopyStudy
+    from cospace.report.kinds import KINDS, result_class
 
-    known: dict[str, type[Result]] = {
-        kind.kind: kind for kind in (Comparison, Drift, AffineHomotopyStudy, TransferSweep)
-    }
     try:
         kind = json.loads(path.read_text(encoding="utf-8")).get("kind")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, AttributeError, RecursionError):
         kind = None
-    if kind not in known:
+    if kind not in KINDS:
         raise InputError(
-            f"{path} is not a saved result ({' or '.join(known)}): give a file that --save wrote."
+            f"{path} is not a saved result ({' or '.join(KINDS)}): give a file that --save wrote."
         )
-    return known[kind].load(path)
+    return result_class(kind).load(path)

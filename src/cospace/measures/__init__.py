@@ -24,7 +24,7 @@ from cospace.measures.dissimilarity import dissimilarities, representational_sim
 from cospace.measures.held_out import heldout_r2
 from cospace.measures.imbalance import information_imbalance
 from cospace.measures.kernel import polynomial_cka, rbf_cka
-from cospace.measures.neighborhood import cknna, cycle_knn, jaccard_knn
+from cospace.measures.neighborhood import cknna, cycle_knn, jaccard_knn, nearest_match
 from cospace.measures.reconstruction import lle_similarity, lle_weights
 from cospace.measures.relational import mutual_knn, rsa
 from cospace.measures.relative import relative_similarity
@@ -64,6 +64,7 @@ __all__ = [
     "local_pca_dimension",
     "mean_cca",
     "mutual_knn",
+    "nearest_match",
     "participation_ratio",
     "polynomial_cka",
     "predictive_r2",

@@ -1,4 +1,4 @@
-"""Measures of who is near whom: CKNNA, Jaccard overlap and cycles of neighbours.
+"""Measures of who is near whom: CKNNA, Jaccard overlap, matches and cycles of neighbours.
 
 Neighbours are by cosine similarity, the row itself excluded, as in ``mutual_knn``.
 """
@@ -14,9 +14,10 @@ from cospace._arrays import Array, double, to_numpy
 from cospace.errors import InputError
 from cospace.measures.base import Measure
 from cospace.measures.pair import paired, related
+from cospace.measures.relational import mutual_knn, neighbor_relation, overlap_of
 from cospace.summaries import ROUNDING, Gram, Neighbors, Relation
 
-__all__ = ["MEASURES", "cknna", "cycle_knn", "jaccard_knn"]
+__all__ = ["MEASURES", "cknna", "cycle_knn", "jaccard_knn", "nearest_match"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -196,6 +197,41 @@ def _shape(source: Neighbors, target: Neighbors) -> tuple[int, int]:
     return n, k
 
 
+def nearest_match(x: Array, y: Array) -> float:
+    """Share of rows whose nearest other row is the same in the two spaces.
+
+    Equivalent to ``mutual_knn`` with k = 1: the strictest question about neighbours, and by chance
+    the rarest to be met, ``1 / (n - 1)``.
+
+    Parameters
+    ----------
+    x, y
+        Rows of the source, shape (n, d_x), and of the target, shape (n, d_y).
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 means the same nearest row everywhere. Neighbours are by cosine similarity, the
+        row itself excluded; invariant to isotropic scale and rotation, not to translation. Cost
+        n^2 d a space, n a pair.
+
+    Raises
+    ------
+    UndefinedMeasureError
+        For n <= 2, a row of zeros, or rows that are all equally near.
+
+    Examples
+    --------
+    The last row, nearest to the third before, has moved to the second; the third still is nearest
+    to the last:
+
+    >>> x = [[1.0, 0.0], [1.0, 0.1], [0.1, 1.0], [0.0, 1.0]]
+    >>> nearest_match(x, x), nearest_match(x, [*x[:3], [1.0, 0.3]])
+    (1.0, 0.75)
+    """
+    return mutual_knn(x, y, k=1)
+
+
 _TURN = frozenset({"scaling", "orthogonal"})
 
 MEASURES: tuple[Measure, ...] = (
@@ -215,6 +251,24 @@ MEASURES: tuple[Measure, ...] = (
         summarise=cknna_relation,
         score=Relation.inner,
         relation=cknna_relation,
+        arrays="numpy",
+    ),
+    Measure(
+        name="nearest_match",
+        title="Match of nearest neighbours",
+        function=nearest_match,
+        kind="similarity",
+        bounds=(0.0, 1.0),
+        identical=1.0,
+        symmetric=True,
+        invariant_to=_TURN,
+        summary="Share of texts whose nearest neighbour is the same in both spaces.",
+        reference="Huh et al. 2024, with k = 1",
+        cost="n² d a space, n a pair",
+        needs="neighbours",
+        summarise=partial(Neighbors.of, k=1),
+        score=overlap_of,
+        relation=partial(neighbor_relation, k=1),
         arrays="numpy",
     ),
     Measure(
