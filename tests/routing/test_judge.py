@@ -187,6 +187,31 @@ def test_clusters_stay_whole_and_are_drawn_whole(simulated):
     kept = Pool(pool.models, pool.ids, pool.correct, pool.groups, clusters=clusters)
     found = judge_routing(kept, [space], features=["prompt"], **QUICK)
     assert found.settings["clusters"] == 50
+    # every cluster reaches into all groups, so that no group can be left out with its clusters
+    assert all(each.unseen.value is None for each in found.discrimination)
+    assert all(each.within.value is not None for each in found.discrimination)
+
+
+def test_an_unseen_group_is_unseen_with_its_clusters(simulated):
+    """Copies of an item in another group would give it away."""
+    from cospace.routing.crossfit import unseen_groups
+    from cospace.routing.features import Features, FeatureSet
+    from cospace.routing.predictors import candidates
+
+    pool, space = simulated(4, n=200)
+    clusters = tuple(f"c{i // 2}" if i < 40 else f"s{i}" for i in range(200))
+    said = []
+    for flip in (False, True):
+        right = pool.correct.copy()
+        right[1:40:4] ^= flip  # in the group 'words'; each has a copy in 'sums'
+        each = Pool(pool.models, pool.ids, right, pool.groups, clusters=clusters)
+        features = Features.of(each, [space])
+        wanted = FeatureSet("prompt", ("coordinates", "neighbours"))
+        rng = np.random.default_rng(0)
+        said.append(unseen_groups(features, wanted, candidates("knn"), inner=3, rng=rng))
+    sums = np.array(pool.groups) == "sums"
+    assert np.array_equal(said[0][sums], said[1][sums])
+    assert not np.array_equal(said[0][~sums], said[1][~sums])
 
 
 def test_what_was_not_known_is_warned_of(simulated):

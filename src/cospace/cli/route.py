@@ -198,6 +198,7 @@ def route(
     rows than those that they are scored on.
     """
     from cospace.routing import judge_routing
+    from cospace.routing.features import check_names
     from cospace.routing.predictors import candidates
 
     named = list(models or ())
@@ -205,6 +206,7 @@ def route(
     outputs = [check_writable(path, read) for path in (save, report)]
     price = _prices(cost)
     candidates(predictor)
+    check_names(split(features))
     given = typed(ctx)
     how = Reading(
         texts=texts,

@@ -14,6 +14,9 @@ from cospace.routing.predictors import Candidate, choose, predictions
 
 __all__ = ["Crossfit", "Known", "crossfit", "known", "outer_folds", "unseen_groups"]
 
+_LEAST = 20
+"""Fewest items of other groups that a fit for an unseen group is made of."""
+
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -134,13 +137,25 @@ def unseen_groups(
     inner: int,
     rng: np.random.Generator,
     step: Callable[[], None] | None = None,
-) -> Floats:
-    """Predict the items of every group by a fit on the other groups, shape (n, m)."""
+) -> Floats | None:
+    """Predict the items of every group by a fit on the other groups, shape (n, m).
+
+    What shares a cluster with an item of the group is not fitted on either. None where that leaves
+    fewer than 20 items, or fewer clusters than inner folds, for some group.
+    """
     pool = features.pool
     groups = np.array(pool.groups)
+    clusters = np.array(pool.clusters or pool.ids)
     found = np.empty(pool.correct.shape)
     for name in dict.fromkeys(pool.groups or ()):
-        rows, train = np.flatnonzero(groups == name), np.flatnonzero(groups != name)
+        here = groups == name
+        away = ~here
+        if pool.clusters is not None:
+            away &= ~np.isin(clusters, clusters[here])
+        rows, train = np.flatnonzero(here), np.flatnonzero(away)
+        left = len(set(clusters[train].tolist()))
+        if len(train) < _LEAST or left < inner:
+            return None
         found[rows] = _fit(features, wanted, train, rows, tried, inner, rng)[2]
         if step is not None:
             step()

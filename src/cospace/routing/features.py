@@ -17,7 +17,16 @@ from cospace.routing.pool import Floats, Pool
 from cospace.shared import SharedSpace
 from cospace.space import Space
 
-__all__ = ["BLOCKS", "CONTROLS", "NEIGHBOURS", "Columns", "FeatureSet", "Features", "feature_sets"]
+__all__ = [
+    "BLOCKS",
+    "CONTROLS",
+    "NEIGHBOURS",
+    "Columns",
+    "FeatureSet",
+    "Features",
+    "check_names",
+    "feature_sets",
+]
 
 BLOCKS: Mapping[str, str] = {
     "coordinates": "leading principal coordinates of the prompt in each space",
@@ -94,6 +103,7 @@ def feature_sets(pool: Pool, spaces: int, asked: Sequence[str] = ()) -> tuple[Fe
             "confidence."
         )
     if asked:
+        check_names(asked)
         return tuple(_asked(name, prompt, here) for name in dict.fromkeys(asked))
     controls = tuple(name for name in CONTROLS if known[name])
     found: list[FeatureSet] = []
@@ -110,6 +120,20 @@ def feature_sets(pool: Pool, spaces: int, asked: Sequence[str] = ()) -> tuple[Fe
     return tuple(found)
 
 
+def check_names(asked: Sequence[str]) -> None:
+    """Refuse sets of unknown blocks, before anything is known of the items.
+
+    Raises
+    ------
+    UnknownNameError
+        For a block that does not exist.
+    """
+    for name in asked:
+        for part in name.split("+"):
+            if part not in BLOCKS and part != "prompt":
+                raise UnknownNameError.among(part, (*BLOCKS, "prompt"), "block of features")
+
+
 def _asked(name: str, prompt: tuple[str, ...], here: Sequence[str]) -> FeatureSet:
     blocks: list[str] = []
     for part in name.split("+"):
@@ -119,8 +143,6 @@ def _asked(name: str, prompt: tuple[str, ...], here: Sequence[str]) -> FeatureSe
                     "The features 'prompt' need activations of the prompts: give models, a store or arrays."
                 )
             blocks += prompt
-        elif part not in BLOCKS:
-            raise UnknownNameError.among(part, (*BLOCKS, "prompt"), "block of features")
         elif part not in here:
             raise InputError(
                 f"The features {part!r} cannot be made of what was given; these can: {', '.join(sorted(set(here)))}."

@@ -190,6 +190,7 @@ def _areas(
     level = 1.0 - LEVEL / len(pool.models)
     none = Area(None, None, None, level, 0)
     groups = list(pool.groups or ())
+    grouped = len(set(groups)) > 1
     inside = list(zip(fold.tolist(), groups, strict=True)) if groups else []
     found = []
     for m, model in enumerate(pool.models):
@@ -201,12 +202,12 @@ def _areas(
                 features=fit.features.name,
                 model=model,
                 pooled=stratified_area(said, right, whole, counts, level=level),
-                within=none
-                if elsewhere is None
-                else stratified_area(said, right, inside, counts, level=level),
-                base_rate=none
-                if elsewhere is None
-                else stratified_area(base.base[:, m], right, whole, counts, level=level),
+                within=stratified_area(said, right, inside, counts, level=level)
+                if grouped
+                else none,
+                base_rate=stratified_area(base.base[:, m], right, whole, counts, level=level)
+                if grouped
+                else none,
                 unseen=none
                 if elsewhere is None
                 else stratified_area(elsewhere[:, m], right, groups, counts, level=level),
