@@ -29,6 +29,9 @@ SLOPES = {
     "random_map": -0.02,
     "random_direction": 0.0,
 }
+MANY = {k: v for k, v in SLOPES.items() if not k.startswith("random_")} | {
+    f"random_{kind}.{i}": 0.004 * i - 0.03 for kind in ("map", "direction") for i in range(10)
+}
 
 
 def curve(slope, *, n=10, seen=0):
@@ -108,16 +111,31 @@ def result():
 def test_a_page_says_whether_the_vector_steers_more_than_its_controls(result):
     page = transfer_page(result)
     assert page["headline"] == (
-        "A vector of small steers large: span 0.600 through embeddings, 0.800 by its own"
+        "A vector of small seems to steer large: span 0.600 through embeddings, 0.800 by its own"
     )
     first, second = page["findings"]
-    assert first["tone"] == "above"
-    assert "0.75 of what the model’s own vector does: more than every control" in first["text"]
+    assert first["tone"] == "outside"
+    assert (
+        "0.75 of what the model’s own vector does: more than every control, and too"
+        in first["text"]
+    )
+    assert "(p = 0.333 against random pushes)" in first["text"]
     assert second["tone"] == "chance"
     assert "moves by 0.000" in second["text"]
-    assert "not told apart from every control, of which random map moves it most" in second["text"]
+    assert "not told apart from every control (p = 0.667 against random" in second["text"]
+    assert "of the controls random map moves it most, by −0.080" in second["text"]
     assert "10 questions that no vector was made from, by their texts" in page["lead"]
     assert page["warnings"] == ["A warning."]
+
+
+def test_a_claim_needs_enough_random_pushes(result):
+    """Fault: two random directions, and the vector said to be more than chance."""
+    page = transfer_page(replace(result, transfers=(transfer("embeddings", "block.2", MANY),)))
+    assert page["headline"].startswith("A vector of small steers large: span 0.600")
+    (finding,) = page["findings"]
+    assert finding["tone"] == "above"
+    assert "more than every control (p = 0.048 against random pushes)" in finding["text"]
+    assert page["sections"][0]["blocks"][0]["panels"][0]["series"][4]["label"] == "random map 2"
 
 
 def test_a_transfer_that_does_nothing_is_headed_so(result):
@@ -217,4 +235,6 @@ def test_a_saved_transfer_becomes_a_report(result, tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["report", str(tmp_path / "t.json"), "--out", str(tmp_path / "t.html")])
     assert not stop.value.code, capsys.readouterr().err
-    assert re.search("A vector of small steers large", (tmp_path / "t.html").read_text("utf-8"))
+    assert re.search(
+        "A vector of small seems to steer large", (tmp_path / "t.html").read_text("utf-8")
+    )

@@ -113,6 +113,7 @@ def test_all_controls_are_run_at_equal_norms(pair, draws):
     spans = {each.condition: each.curve.span for each in found.conditions}
     assert found.condition("transferred").curve.spearman == pytest.approx(1.0)
     assert found.recovered == pytest.approx(1.0, abs=0.1)
+    assert found.p_random == pytest.approx(1 / (1 + 2 * draws))
     for name in names[2:]:
         assert abs(spans[name]) < 0.7 * spans["transferred"], name
         assert abs(found.condition(name).cosine) < 0.7

@@ -335,7 +335,9 @@ def _verdict(each: Transfer) -> str:
         gap = each.excess(control.condition)
         if control.condition not in ("transferred", "native") and gap is not None:
             gaps.append(f"{control.condition} {gap[0]:+.3f} ({gap[1]:+.3f} to {gap[2]:+.3f})")
-    return text + (f"; above {'; '.join(gaps)}." if gaps else ".")
+    text += f"; above {'; '.join(gaps)}." if gaps else "."
+    number = sum(one.condition.startswith("random_") for one in each.conditions)
+    return f"{text} Against {number} random pushes: p = {each.p_random:.2g} (--draws for more)."
 
 
 def _nearest(found: TransferSweep) -> list[str]:

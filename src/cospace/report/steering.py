@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cospace.report.facts import embed, repeated
-from cospace.report.words import brief, count, joined, number, span
+from cospace.report.words import brief, count, joined, number, p_text, span
 
 if TYPE_CHECKING:
     from cospace.steering.score import SteeringCurve
@@ -22,6 +22,8 @@ _WORDS = {
     "random_map": "random map",
     "random_direction": "random vector",
 }
+LEVEL = 0.05
+"""Largest p at which a carried vector is said to steer."""
 _TOLD = ("map", "site", "condition", "cosine", "coefficient", "score", "perplexity")
 _LEVELS = ("map", "map_method", "condition", "model", "site", "method")
 
@@ -264,7 +266,9 @@ def _headline(result: TransferSweep) -> str:
         key=lambda each: each.condition("transferred").curve.span,
     )
     moved = best.condition("transferred").curve.span
-    verb = "steers" if _tone(best) == "above" else "is not shown to steer"
+    verb = {"above": "steers", "outside": "seems to steer"}.get(
+        _tone(best), "is not shown to steer"
+    )
     return (
         f"A vector of {result.source} {verb} {result.target}: span {number(moved)} through {best.map_name}, "
         f"{number(best.condition('native').curve.span)} by its own"
@@ -287,11 +291,16 @@ def _controls(each: Transfer) -> list[Carried]:
 
 
 def _tone(each: Transfer) -> str:
-    """Above: the carried span lies above that of every control, intervals over questions included."""
+    """Above: the carried span lies above that of every control, intervals over questions included.
+
+    And of enough random pushes for p at most 0.05; with fewer it is outside, and not tested.
+    """
     gaps = [each.excess(one.condition) for one in _controls(each)]
     if any(gap is None for gap in gaps):
         return "untested"
-    return "above" if all(gap is not None and gap[1] > 0.0 for gap in gaps) else "chance"
+    if not all(gap is not None and gap[1] > 0.0 for gap in gaps):
+        return "chance"
+    return "above" if each.p_random <= LEVEL else "outside"
 
 
 def _finding(each: Transfer) -> dict[str, str]:
@@ -306,11 +315,13 @@ def _finding(each: Transfer) -> dict[str, str]:
     most = max(controls, key=lambda one: abs(one.curve.span))
     told = {
         "above": "more than every control",
+        "outside": "more than every control, and too few random pushes to test it",
         "chance": "not told apart from every control",
         "untested": "too few questions to tell it from the controls",
     }[tone]
     return {
-        "text": f"{text}: {told}, of which {_named(most.condition)} moves it most, by {number(most.curve.span)}.",
+        "text": f"{text}: {told} (p = {p_text(each.p_random)} against random pushes); of the controls "
+        f"{_named(most.condition)} moves it most, by {number(most.curve.span)}.",
         "tone": tone,
     }
 

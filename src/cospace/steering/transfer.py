@@ -192,6 +192,19 @@ class Transfer(Result):
         gap = spans[0] - spans[1]
         return (float(gap.mean()), *mean_interval(gap))
 
+    @property
+    def p_random(self) -> float:
+        """Share of random maps and directions whose span is as large, ``(1 + b) / (1 + m)``.
+
+        Any push of this size moves a model somewhere: intervals over questions say nothing of how
+        far, this does. With m of them it is at least 1 / (1 + m).
+        """
+        span = self.condition("transferred").curve.span
+        random = [
+            each.curve.span for each in self.conditions if each.condition.startswith("random_")
+        ]
+        return (1 + sum(one >= span - 1e-12 for one in random)) / (1 + len(random))
+
     def to_dict(self) -> dict[str, Any]:
         """Everything the result holds, with the summaries of every curve."""
         return {
@@ -206,6 +219,7 @@ class Transfer(Result):
                 for each in self.conditions
             ],
             "recovered": self.recovered,
+            "p_random": self.p_random,
         }
 
     def records(self) -> list[dict[str, Any]]:
@@ -219,7 +233,7 @@ class Transfer(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild the result from ``to_dict``."""
-        left_out = ("kind", "schema", "recovered")
+        left_out = ("kind", "schema", "recovered", "p_random")
         values = {key: value for key, value in data.items() if key not in left_out}
         values["nearest_at_source"] = tuple(values["nearest_at_source"])
         values["conditions"] = tuple(
