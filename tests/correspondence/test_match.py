@@ -156,6 +156,21 @@ def test_a_second_corpus_of_noise_does_not_replicate():
     assert all(one.p_holm > 0.05 for one in result.replications)
 
 
+def test_repeated_rows_are_not_chosen():
+    table = grid(0)
+    for depths in table["mean"].values():
+        rows = np.repeat(depths[1.0].rows[:30], 2, axis=0)
+        depths[1.0] = Space(rows, ids=[f"t{i}" for i in range(60)], name="twice")
+    result = correspond(table, measures=["debiased_cka"], replica=grid(1), permutations=19)
+    assert [p.repeated for p in result.profiles] == [0.0, 0.0, 0.5]
+    assert [(one.depth, one.pooling) for one in result.frozen] == [(0.5, "mean")]
+    from cospace.report.correspondence import findings
+
+    told = [one["text"] for one in findings(result)]
+    assert "strongest at depth 0.5" in told[0]
+    assert "pooled by mean at depth 1: models agree there" in told[1]
+
+
 def test_a_constant_space_has_no_value_and_says_why():
     table = grid(0)
     table["mean"]["a"][0.0] = Space(np.ones((60, 4)), ids=[f"t{i}" for i in range(60)], name="flat")

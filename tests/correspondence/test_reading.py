@@ -54,6 +54,8 @@ def test_what_is_not_there_is_told(stores, tmp_path):
         read_grid(store, (1.0,), ["max"])
     with pytest.raises(StoreError, match="extract it into the same store"):
         read_grid(store, (0.5,))
-    cs.extract(cs.load_model("minilm"), Corpus.of(TEXTS), sites=(1.0,), pooling="mean", store=tmp_path)
+    cs.extract(
+        cs.load_model("minilm"), Corpus.of(TEXTS), sites=(1.0,), pooling="mean", store=tmp_path
+    )
     with pytest.raises(InputError, match="holds 1 model: a correspondence needs two"):
         read_grid(cs.open_store(tmp_path), (1.0,))

@@ -26,7 +26,7 @@ from cospace.result import plain
 from cospace.space import Space
 from cospace.stats import holm
 
-__all__ = ["DEPTHS", "MEASURES", "correspond"]
+__all__ = ["DEPTHS", "MEASURES", "REPEATED", "correspond", "strongest"]
 
 MEASURES = ("rsa_spearman", "debiased_cka", "mutual_knn", "nearest_match")
 """Geometry as a whole, then who is near whom, then who is nearest."""
@@ -34,6 +34,9 @@ DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Relative depths by default."""
 LEVEL = 0.05
 """What a corrected p must reach."""
+REPEATED = 0.05
+"""Share of repeated rows beyond which a depth and pooling is not chosen: last tokens before the first
+block are one full stop, and agree on nothing but punctuation."""
 _NEIGHBOURS: Mapping[str, int] = MappingProxyType({"mutual_knn": 10, "nearest_match": 1})
 """Measures that are shares of k neighbours: k / (n - 1) over all pairings of n rows, never 0."""
 
@@ -55,7 +58,7 @@ def correspond(
     maximum statistic over all pairs of depths of the two models, and for the pairs of models and the
     poolings by Bonferroni's factor; each measure by itself. On the second texts nothing is chosen: each
     measure is repeated at the depth and pooling where its mean effect over the pairs of models was
-    largest on the first.
+    largest on the first, of those where at most a twentieth of the rows repeat others.
 
     Parameters
     ----------
@@ -108,7 +111,7 @@ def correspond(
         for cell in result.cells
         if _matched(result, cell, names)
     ]
-    profiles = _profiles(agreements)
+    profiles = _profiles(agreements, results)
     frozen = [_freeze(name, profiles) for name in measures] if replica is not None else []
     kept = [one for one in frozen if one is not None]
     again: list[Replication] = []
@@ -242,7 +245,12 @@ def _ratio(cell: Cell) -> float | None:
     return cell.value / chance
 
 
-def _profiles(agreements: Sequence[Agreement]) -> list[Profile]:
+def _profiles(agreements: Sequence[Agreement], results: Mapping[str, Comparison]) -> list[Profile]:
+    repeated: dict[tuple[str, float], float] = {}
+    for name, result in results.items():
+        for space in result.spaces:
+            key = name, float(space.depth or 0.0)
+            repeated[key] = max(repeated.get(key, 0.0), space.duplicates / space.n)
     groups: dict[tuple[str, str, float], list[Agreement]] = {}
     for one in agreements:
         if one.value is not None:
@@ -267,6 +275,7 @@ def _profiles(agreements: Sequence[Agreement]) -> list[Profile]:
                 chance=sum(levels) / len(levels) if whole else None,
                 effect=sum(gains) / len(gains) if len(gains) == len(ones) else None,
                 weakest=min(values),
+                repeated=repeated[pooling, depth],
                 clear=sum(one.p_corrected is not None and one.p_corrected <= LEVEL for one in ones),
             )
         )
@@ -275,12 +284,18 @@ def _profiles(agreements: Sequence[Agreement]) -> list[Profile]:
 
 def _freeze(measure: str, profiles: Sequence[Profile]) -> Frozen | None:
     """Depth and pooling of the largest mean effect, among those that have a value for most pairs."""
-    mine = [one for one in profiles if one.measure == measure and one.effect is not None]
-    if not mine:
+    best = strongest([one for one in profiles if one.measure == measure])
+    return None if best is None else Frozen(measure, best.pooling, best.depth)
+
+
+def strongest(profiles: Sequence[Profile]) -> Profile | None:
+    """The profile of the largest mean effect, of those that most pairs have and whose rows differ."""
+    known = [one for one in profiles if one.effect is not None]
+    distinct = [one for one in known if one.repeated <= REPEATED] or known
+    if not distinct:
         return None
-    most = max(one.pairs for one in mine)
-    best = max((one for one in mine if one.pairs == most), key=lambda one: one.effect or 0.0)
-    return Frozen(measure, best.pooling, best.depth)
+    most = max(one.pairs for one in distinct)
+    return max((one for one in distinct if one.pairs == most), key=lambda one: one.effect or 0.0)
 
 
 def _replications(

@@ -65,13 +65,18 @@ class Profile:
     """Mean of (value - chance) / (1 - chance): 0 by chance, 1 for identical spaces."""
     weakest: float
     """Least value of a pair."""
+    repeated: float
+    """Largest share of rows that equal an earlier row, over the models: such rows agree as words do."""
     clear: int
     """Pairs whose corrected p is at most 0.05."""
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """Depth and pooling that a measure is repeated at: where its mean effect is largest on the first texts."""
+    """Depth and pooling that a measure is repeated at: where its mean effect is largest on the first texts.
+
+    Not among those where more than a twentieth of a model's rows repeat others, if there are others.
+    """
 
     measure: str
     """Name of the measure."""

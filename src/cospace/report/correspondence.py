@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cospace.correspondence.match import REPEATED, strongest
 from cospace.correspondence.result import Agreement, Correspondence, Profile
 from cospace.measures import CATALOGUE
 from cospace.report.facts import embed, repeated
@@ -86,7 +87,7 @@ def findings(result: Correspondence) -> list[dict[str, str]]:
         if not ones:
             told.append({"text": f"{title_of(measure)} has no value.", "tone": "empty"})
             continue
-        best = max(ones, key=lambda one: one.effect if one.effect is not None else one.value)
+        best = strongest(ones) or max(ones, key=lambda one: one.value)
         clear = sum(one.clear for one in ones)
         pairs = sum(one.pairs for one in ones)
         chance = "" if best.chance is None else f", by chance {number(best.chance)}"
@@ -96,6 +97,14 @@ def findings(result: Correspondence) -> list[dict[str, str]]:
             f"{number(best.value)}{chance}{ratio}); told from chance in {clear} of {pairs} cases."
         )
         told.append({"text": text, "tone": "above" if clear else "chance"})
+    alike = sorted({(p.pooling, p.depth) for p in result.profiles if p.repeated > REPEATED})
+    if alike:
+        places = joined([f"{pooling} at depth {depth:g}" for pooling, depth in alike])
+        text = (
+            f"More than {100 * REPEATED:g} % of some model’s rows repeat others pooled by {places}: models agree there "
+            "on what is repeated, as words do. Not called strongest, and not chosen for the second texts."
+        )
+        told.append({"text": text, "tone": "untested"})
     for one in result.frozen:
         again = [r for r in result.replications if r.measure == one.measure]
         kept = sum(r.p_holm is not None and r.p_holm <= 0.05 for r in again)
@@ -191,7 +200,13 @@ def _profile_table(result: Correspondence, measure: str) -> Table:
         if one.measure == measure:
             groups.setdefault(one.pooling, []).append(
                 [
-                    {"text": f"{one.depth:g}", "head": True},
+                    {
+                        "text": f"{one.depth:g}",
+                        "note": f"{100 * one.repeated:.0f} % repeated"
+                        if one.repeated > REPEATED
+                        else "",
+                        "head": True,
+                    },
                     {"text": number(one.value), "strong": True},
                     number(one.weakest),
                     EMPTY if one.chance is None else number(one.chance),
