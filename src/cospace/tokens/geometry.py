@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cospace.corpora import open_corpus
+from cospace.corpus import Corpus
 from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.models.base import resolve_sites
+from cospace.models.cache import files_hash
 from cospace.models.embeddings import Embeddings, read_embeddings
 from cospace.result import Result, checked, plain
 from cospace.tokens.coherence import LEAST as COHERENT
 from cospace.tokens.coherence import Coherence, measure_coherence
 from cospace.tokens.frequency import count_tokens
-from cospace.tokens.graph import open_graph
+from cospace.tokens.graph import WordGraph, open_graph
 from cospace.tokens.hidden import Context, Hidden, HiddenFigure, check_contexts, compare_hidden
 from cospace.tokens.matching import match
 from cospace.tokens.measure import compare, versions
@@ -34,6 +37,9 @@ from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
 __all__ = ["GeometryOptions", "TokenGeometry", "measure_geometry"]
 
 Index = npt.NDArray[np.int64]
+Keep = Callable[[str, Mapping[str, Any], Callable[[], Mapping[str, Any]]], Mapping[str, Any]]
+"""Called with the name of a part, all that decides its result, and what makes it."""
+_T = TypeVar("_T")
 
 ONE_WAY = 0.9
 """Mean cosine above which all states point nearly one way."""
@@ -135,10 +141,7 @@ class TokenGeometry(Result):
         try:
             hidden = None
             if data["hidden"] is not None:
-                values = dict(data["hidden"])
-                values["figures"] = tuple(checked(HiddenFigure, one) for one in values["figures"])
-                values["ids"] = {name: tuple(ids) for name, ids in values["ids"].items()}
-                hidden = Hidden(**values)
+                hidden = _hidden_of(data["hidden"])
             return cls(
                 models=tuple(data["models"]),
                 comparisons=tuple(map(TokenComparison.from_dict, data["comparisons"])),
@@ -162,6 +165,13 @@ class TokenGeometry(Result):
 _CONTEXT = {"alone": "of tokens alone", "text": "of tokens in texts"}
 
 
+def _hidden_of(data: Mapping[str, Any]) -> Hidden:
+    values = dict(data)
+    values["figures"] = tuple(checked(HiddenFigure, one) for one in values["figures"])
+    values["ids"] = {name: tuple(ids) for name, ids in values["ids"].items()}
+    return Hidden(**values)
+
+
 def measure_geometry(
     models: Sequence[str | Embeddings],
     *,
@@ -172,6 +182,7 @@ def measure_geometry(
     accept: Collection[str] = (),
     folder: Path | None = None,
     progress: Progress | None = None,
+    keep: Keep | None = None,
 ) -> TokenGeometry:
     """Compare the token embeddings of every two models, and what else is asked of each.
 
@@ -189,6 +200,9 @@ def measure_geometry(
         By name of the model: rows known to be unused.
     accept, folder, progress
         As for `compare`.
+    keep
+        Looks up each part that was made before, or makes and keeps it, so that long work that was
+        interrupted goes on; None to keep none.
 
     Raises
     ------
@@ -234,42 +248,84 @@ def measure_geometry(
     graph = None if extra.coherence is None else open_graph(extra.coherence)
     found: dict[str, Any] = {"warnings": []}
     pairs = list(combinations(range(len(read)), 2))
+    own = [_identity(one) for one in read]
     comparisons = [
-        compare(read[i], read[j], options=options, folder=folder, progress=progress)
+        _once(
+            keep,
+            "comparison",
+            {"models": [own[i], own[j]], **asdict(options)},
+            lambda a=read[i], b=read[j]: compare(  # type: ignore[misc]
+                a, b, options=options, folder=folder, progress=progress
+            ),
+            TokenComparison.from_dict,
+        )
         for i, j in pairs
     ]
     vocabularies = [read_vocabulary(one.weights.folder, one.input.shape[0]) for one in read]
     if graph is not None:
         counted = open_corpus(extra.frequency, progress=progress is not None)
+        how: dict[str, Any] = {
+            "tokens": extra.coherence_tokens,
+            "k": max(options.k, 2),
+            "rng": options.rng,
+        }
         found["coherence"] = tuple(
-            measure_coherence(
-                one,
-                graph,
-                tokens=extra.coherence_tokens,
-                k=max(options.k, 2),
-                rng=options.rng,
-                frequencies=count_tokens(one.weights.folder, one.input.shape[0], counted),
+            _once(
+                keep,
+                "coherence",
+                {"model": me, "graph": _graph_hash(graph), "text": counted.fingerprint, **how},
+                lambda one=one: measure_coherence(  # type: ignore[misc]
+                    one,
+                    graph,
+                    **how,
+                    frequencies=count_tokens(one.weights.folder, one.input.shape[0], counted),
+                ),
+                Coherence.from_dict,
             )
-            for one in read
+            for one, me in zip(read, own, strict=True)
         )
     if extra.undertrained:
         found["undertrained"] = tuple(_undertrained(read, comparisons, pairs, given, found))
     if extra.verify:
         found["undertrained"] = tuple(
-            verified(
-                next(u for u in found["undertrained"] if u.model == one.name),
-                vocabulary,
-                decoder,
-                each=extra.verify,
-                rng=options.rng,
-                done=_teller(progress, f"repeating tokens, {one.name}"),
+            _once(
+                keep,
+                "verification",
+                {"model": me, "of": plain(u), "each": extra.verify, "rng": options.rng},
+                lambda u=u, vocabulary=vocabulary, decoder=decoder: verified(  # type: ignore[misc]
+                    u,
+                    vocabulary,
+                    decoder,
+                    each=extra.verify,
+                    rng=options.rng,
+                    done=_teller(progress, f"repeating tokens, {u.model}"),
+                ),
+                Undertrained.from_dict,
             )
-            for one, vocabulary, decoder in zip(read, vocabularies, decoders, strict=True)
-            if any(u.model == one.name for u in found["undertrained"])
+            for one, me, vocabulary, decoder in zip(read, own, vocabularies, decoders, strict=True)
+            for u in found["undertrained"]
+            if u.model == one.name
         )
     decoders.clear()
     if extra.depths:
-        found["hidden"] = _hidden(read, vocabularies, options, extra, accept, progress)
+        text = None
+        if "text" in extra.contexts:
+            text = open_corpus(extra.text, progress=progress is not None)
+        found["hidden"] = _once(
+            keep,
+            "states",
+            {
+                "models": own,
+                "depths": extra.depths,
+                "contexts": extra.contexts,
+                "text": None if text is None else text.fingerprint,
+                "tokens": extra.hidden_tokens,
+                "occurrences": extra.occurrences,
+                "rng": options.rng,
+            },
+            lambda: _hidden(read, vocabularies, options, extra, text, accept, progress),
+            _hidden_of,
+        )
         found["warnings"] += _one_way(found["hidden"])
     return TokenGeometry(
         tuple(names),
@@ -281,6 +337,41 @@ def measure_geometry(
         tuple(found["warnings"]),
         versions(),
     )
+
+
+def _once(
+    keep: Keep | None,
+    name: str,
+    parts: Mapping[str, Any],
+    compute: Callable[[], _T],
+    build: Callable[[Mapping[str, Any]], _T],
+) -> _T:
+    if keep is None:
+        return compute()
+    found: Mapping[str, Any] = keep(name, parts, lambda: dict(plain(compute())))
+    return build(found)
+
+
+_DECIDES = ("config.json", "tokenizer.json", "tokenizer_config.json")
+
+
+def _identity(one: Embeddings) -> dict[str, Any]:
+    """Tell what the figures of a model depend on, and what is said of it."""
+    weights = one.weights
+    files = [path for name in _DECIDES if (path := weights.folder / name).is_file()]
+    return {
+        "name": weights.name,
+        "reference": weights.reference,
+        "revision": weights.revision,
+        "weights": weights.weights_hash,
+        "files": files_hash(files),
+        "tensors": {role: one.matrix(role).tensor for role in one.roles},
+    }
+
+
+def _graph_hash(graph: WordGraph) -> str:
+    lines = (f"{word} {' '.join(sorted(near))}\n" for word, near in sorted(graph.edges.items()))
+    return hashlib.sha256("".join([graph.name, *lines]).encode()).hexdigest()
 
 
 def _told_apart(read: Sequence[Embeddings]) -> list[Embeddings]:
@@ -338,14 +429,12 @@ def _hidden(
     vocabularies: Sequence[Vocabulary],
     options: TokenOptions,
     extra: GeometryOptions,
+    corpus: Corpus | None,
     accept: Collection[str],
     progress: Progress | None,
 ) -> Hidden:
     from cospace.models.occurrences import load_token_states
 
-    corpus = None
-    if "text" in extra.contexts:
-        corpus = open_corpus(extra.text, progress=progress is not None)
     return compare_hidden(
         [load_token_states(one.weights.reference, accept=accept, name=one.name) for one in read],
         _common(vocabularies),
