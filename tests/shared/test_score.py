@@ -55,7 +55,8 @@ def test_every_method_has_held_out_numbers_beside_chance_and_control(scored):
 
 
 def test_galleries_are_equal_and_sets_keep_their_texts(scored):
-    assert {one.gallery for one in scored.scores} == {50}
+    assert {one.gallery for one in scored.scores if one.among == "all"} == {50}
+    assert {one.gallery for one in scored.scores if one.among != "all"} == {20}
     assert scored.get("gpa", set="new").n == 80
     assert [(s.name, s.n, s.paraphrases) for s in scored.sets] == [
         ("new", 80, False),
@@ -88,7 +89,8 @@ def test_shared_is_the_better_space_on_inner_folds(scored):
 def test_contrasts_are_paired_and_agree_with_the_scores(scored):
     for one in scored.contrasts:
         first, second = (
-            scored.get(m, set=one.set, measure=one.measure) for m in (one.first, one.second)
+            scored.get(m, set=one.set, measure=one.measure, among=one.among)
+            for m in (one.first, one.second)
         )
         assert one.value == pytest.approx(first.value - second.value, abs=1e-12)
     same = next(c for c in scored.contrasts if c.second == scored.shared)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from cospace.errors import InputError, UnknownNameError
 from cospace.result import Result, checked
-from cospace.shared.choose import Candidate, Choice
+from cospace.shared.choose import Candidate, Choice, best_of
 from cospace.shared.retrieval import MEASURES
 
 __all__ = ["Contrast", "Leading", "PairScore", "Score", "SetFacts", "SharedScore"]
@@ -41,6 +41,9 @@ class Score:
     """Number of texts."""
     gallery: int
     """Number of texts that are searched."""
+    among: str = "all"
+    """What is searched: ``all`` texts of the set, texts of the same ``group``, those nearest in
+    ``length``, or as few as these of ``any`` kind."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ class Contrast:
     """Upper end."""
     verdict: str
     """The first against the second: ``better``, ``worse`` or ``not told apart``."""
+    among: str = "all"
+    """What is searched, as in :class:`Score`."""
 
 
 @dataclass(frozen=True)
@@ -148,22 +153,58 @@ class SharedScore(Result):
     """What a reader must know."""
 
     def get(
-        self, method: str, *, set: str, sample: str = "held out", measure: str = "top1"
+        self,
+        method: str,
+        *,
+        set: str,
+        sample: str = "held out",
+        measure: str = "top1",
+        among: str = "all",
     ) -> Score:
         """One score.
 
         Raises
         ------
         UnknownNameError
-            For a method, set or sample that was not scored, or another measure.
+            For a method, set, sample or gallery that was not scored, or another measure.
         """
         if measure not in MEASURES:
             raise UnknownNameError.among(measure, MEASURES, "measure of retrieval")
         for one in self.scores:
-            if (one.method, one.set, one.sample, one.measure) == (method, set, sample, measure):
+            at = one.method, one.set, one.sample, one.measure, one.among
+            if at == (method, set, sample, measure, among):
                 return one
-        known = {f"{one.method}, {one.set}, {one.sample}" for one in self.scores}
-        raise UnknownNameError.among(f"{method}, {set}, {sample}", known, "score of this result")
+        known = {f"{one.method}, {one.set}, {one.sample}, {one.among}" for one in self.scores}
+        raise UnknownNameError.among(
+            f"{method}, {set}, {sample}, {among}", known, "score of this result"
+        )
+
+    def contrast(
+        self, second: str, *, set: str, measure: str = "top1", among: str = "all"
+    ) -> Contrast:
+        """The chosen shared space against another method.
+
+        Raises
+        ------
+        UnknownNameError
+            For what was not compared.
+        """
+        for one in self.contrasts:
+            if (one.second, one.set, one.measure, one.among) == (second, set, measure, among):
+                return one
+        known = {f"{one.second}, {one.set}, {one.measure}, {one.among}" for one in self.contrasts}
+        raise UnknownNameError.among(
+            f"{second}, {set}, {measure}, {among}", known, "contrast of this result"
+        )
+
+    def best_pairwise(self) -> str | None:
+        """Pairwise maps that did best on the inner folds of the fit, so that no held-out text chose them."""
+        ours = [c for c in self.choices if self.kind_of(c.method) == "pairwise"]
+        return best_of(ours).method if ours else None
+
+    def kind_of(self, method: str) -> str:
+        """Kind of a method, as :class:`Score` has it."""
+        return next(one.kind for one in self.scores if one.method == method)
 
     def choice(self, method: str) -> Choice:
         """Settings of a method.

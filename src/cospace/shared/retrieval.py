@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +101,13 @@ def unit_rows(rows: Floats) -> Floats:
     return np.asarray(rows / np.where(size > 0.0, size, 1.0))
 
 
-def retrieve(queries: Floats, answers: Floats, *, gallery: int | None = None) -> Hits:
+def retrieve(
+    queries: Floats,
+    answers: Floats,
+    *,
+    gallery: int | None = None,
+    among: npt.NDArray[np.bool_] | None = None,
+) -> Hits:
     """Search the text of every query among the answers, by cosine.
 
     Row i of ``answers`` is the own text of row i of ``queries``. Of t equally near ones each is
@@ -114,6 +121,10 @@ def retrieve(queries: Floats, answers: Floats, *, gallery: int | None = None) ->
         Shape (n, k) each, about the mean of the rows of the fit.
     gallery
         Texts that are searched, from 2 to n; by default all n.
+    among
+        Shape (n, n), which answers (columns) each query is searched among, see
+        :mod:`~cospace.shared.galleries`; by default all. A query with fewer of them than the
+        ``gallery``, its own included, is left out.
 
     Returns
     -------
@@ -156,19 +167,40 @@ def retrieve(queries: Floats, answers: Floats, *, gallery: int | None = None) ->
     k = min(NEIGHBORS, n // 2)
     rows = np.partition(near, n - k, axis=1)[:, n - k :].mean(axis=1)
     columns = np.partition(near, n - k, axis=0)[n - k :].mean(axis=0)
-    top1, top5, mrr = _values(n, size)
-    above, equal = _ranks(near, own)
     scaled = 2.0 * near - rows[:, None] - columns
-    by_csls = _ranks(scaled, 2.0 * own - rows - columns)
+    sizes = np.full(n, n)
+    if among is not None:
+        sizes = _searched(among, n, size)
+        near[~among] = scaled[~among] = -np.inf
+    ranks, by_csls = _ranks(near, own), _ranks(scaled, 2.0 * own - rows - columns)
     near[np.arange(n), np.arange(n)] = -np.inf
-    return Hits(
-        _over_ties(top1, above, equal),
-        _over_ties(top5, above, equal),
-        _over_ties(mrr, above, equal),
-        _over_ties(top1, *by_csls),
-        own - near.max(axis=1),
-        size,
-    )
+    margin = own - near.max(axis=1)
+    found = np.empty((4, n))
+    for many in np.unique(sizes[sizes >= size]):
+        at = sizes == many
+        top1, top5, mrr = _values(int(many), size)
+        above, equal = (part[at] for part in ranks)
+        for row, values in enumerate((top1, top5, mrr)):
+            found[row, at] = _over_ties(values, above, equal)
+        found[3, at] = _over_ties(top1, *(part[at] for part in by_csls))
+    top1, top5, mrr, csls = found[:, sizes >= size]
+    return Hits(top1, top5, mrr, csls, margin[sizes >= size], size)
+
+
+def _searched(among: npt.NDArray[np.bool_], n: int, gallery: int) -> npt.NDArray[np.int64]:
+    """How many answers each query is searched among."""
+    if among.shape != (n, n) or not among.diagonal().all():
+        raise InputError(
+            f"among has shape {among.shape}; ({n}, {n}) with a diagonal of True is expected, the own text being among "
+            "those that are searched."
+        )
+    sizes = np.asarray(among.sum(axis=1), dtype=np.int64)
+    if sizes.max() < gallery:
+        raise InputError(
+            f"A gallery of {gallery} texts was asked for, and no query has more than {sizes.max()} to be searched "
+            "among."
+        )
+    return sizes
 
 
 def chance(gallery: int) -> dict[str, float | None]:
@@ -232,9 +264,13 @@ def _ends(texts: Floats, draws: int, rng: int) -> tuple[float, float]:
     n = len(texts)
     if n < 2:
         raise UndefinedMeasureError(f"An interval over texts needs at least 2 texts, got {n}.")
-    counts = Weights.of(n, draws, rng=np.random.default_rng(rng)).counts
-    low, high = percentile_interval(counts @ texts / n)
+    low, high = percentile_interval(_counts(n, draws, rng) @ texts / n)
     return float(low), float(high)
+
+
+@lru_cache(maxsize=4)
+def _counts(n: int, draws: int, rng: int) -> npt.NDArray[np.float64]:
+    return np.asarray(Weights.of(n, draws, rng=np.random.default_rng(rng)).counts, dtype=np.float64)
 
 
 def _ranks(near: Floats, own: Floats) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -11,6 +11,7 @@ import numpy as np
 from cospace._numbers import check_seed, check_whole
 from cospace.errors import InputError, RowMismatchError, UnknownNameError
 from cospace.shared.choose import SCALINGS, Choice, best_of, choose, fit_choice
+from cospace.shared.galleries import Gallery, galleries
 from cospace.shared.methods import METHODS, Alignment
 from cospace.shared.result import Contrast, Leading, PairScore, Score, SetFacts, SharedScore
 from cospace.shared.retrieval import (
@@ -23,7 +24,7 @@ from cospace.shared.retrieval import (
     retrieve,
 )
 from cospace.shared.scaling import Floats, Spectrum
-from cospace.shared.sets import RetrievalSet
+from cospace.shared.sets import RetrievalSet, Sides
 from cospace.shared.training import Texts, match_texts
 from cospace.shared.words import bag_of_words
 
@@ -32,7 +33,6 @@ __all__ = ["score_shared"]
 _FINE = 1e-5
 _SPACES = ("gpa", "gcca")
 _RULES = 0.5
-Sides = tuple[list[Floats], list[Floats]]
 
 
 def score_shared(
@@ -68,7 +68,10 @@ def score_shared(
     scalings, widths, ridges, folds
         What the choice is among, and on how many inner folds.
     gallery
-        Texts that are searched in every set; by default as many as the smallest set has.
+        Texts that are searched in every set; by default as many as the smallest set has. Where
+        groups of the rows or lengths of the texts are known, every set is searched once more
+        among texts of the query's group, of its length, and as few of any kind
+        (:func:`~cospace.shared.galleries.galleries`).
     texts
         Texts of the fit, from which the bag of words learns which words are rare.
     draws
@@ -106,7 +109,13 @@ def score_shared(
     sides = {one.name: _sides(one, names, fit) for one in sets}
     if len(sides) < len(sets):
         raise InputError("Two sets have one name; every set needs a name of its own.")
-    size = min(len(q[0]) for q, _ in sides.values()) if gallery is None else gallery
+    size = min(len(one.queries[0]) for one in sides.values()) if gallery is None else gallery
+    ways = {
+        one.name: galleries(
+            len(sides[one.name].queries[0]), size, sides[one.name].groups, one.answer_lengths()
+        )
+        for one in sets
+    }
     choices = choose(
         fit.rows,
         methods=methods,
@@ -118,7 +127,7 @@ def score_shared(
         rng=rng,
         done=None if done is None else lambda at, many: done("choose", at, many),
     )
-    run = _Run(fit, sides, size, draws, rng)
+    run = _Run(fit, sides, ways, size, draws, rng)
     for at, (name, choice) in enumerate(choices.items()):
         run.method(name, choice)
         if done is not None:
@@ -134,7 +143,9 @@ def score_shared(
         contrasts=tuple(run.contrasts()),
         choices=tuple(choices.values()),
         leading=run.leading(),
-        sets=tuple(SetFacts(s.name, len(sides[s.name][0][0]), s.answers is not None) for s in sets),
+        sets=tuple(
+            SetFacts(s.name, len(sides[s.name].queries[0]), s.answers is not None) for s in sets
+        ),
         n=fit.n,
         gallery=size,
         matched="position" if fit.ids is None else "ids",
@@ -146,27 +157,34 @@ def score_shared(
 
 
 def _sides(one: RetrievalSet, names: Sequence[str], fit: Texts) -> Sides:
-    queries, answers, ids = one.rows(names)
-    both = set(ids or ()) & set(fit.ids or ())
+    sides = one.rows(names)
+    both = set(sides.ids or ()) & set(fit.ids or ())
     if both:
         raise RowMismatchError(
             f"{len(both)} texts of set {one.name!r} are among those of the fit ({sorted(both)[0]!r} ...): set texts "
             "aside first, with split_texts."
         )
-    return queries, answers
+    return sides
 
 
 class _Run:
     """What has been scored so far."""
 
     def __init__(
-        self, fit: Texts, sides: Mapping[str, Sides], gallery: int, draws: int, rng: int
+        self,
+        fit: Texts,
+        sides: Mapping[str, Sides],
+        ways: Mapping[str, tuple[Gallery, ...]],
+        gallery: int,
+        draws: int,
+        rng: int,
     ) -> None:
-        self.fit, self.sides, self.gallery, self.draws, self.rng = fit, sides, gallery, draws, rng
+        self.fit, self.sides, self.ways = fit, sides, ways
+        self.gallery, self.draws, self.rng = gallery, draws, rng
         self.names = tuple(fit.rows)
         self.scores: list[Score] = []
         self.pairs: list[PairScore] = []
-        self.texts: dict[tuple[str, str, str], Floats] = {}
+        self.texts: dict[tuple[str, str, str, str], Floats] = {}
         self.kept: dict[str, tuple[Any, Alignment]] = {}
         self.kinds: dict[str, str] = {}
 
@@ -193,39 +211,58 @@ class _Run:
         found: Alignment,
         own: list[Floats],
     ) -> None:
-        for label, (queries, answers) in self.sides.items():
-            hits = self._hits(blocks, found, queries, answers)
-            self._enter(name, kind, label, f"{prefix}held out", list(hits.values()))
+        for label, one in self.sides.items():
+            ways = self.ways[label][:1] if prefix else self.ways[label]
+            every = self._hits(blocks, found, one.queries, one.answers, ways)
+            for way, hits in zip(ways, every, strict=True):
+                self._enter(name, kind, label, f"{prefix}held out", list(hits.values()), way.among)
             if not prefix:
                 self.pairs += [
                     PairScore(
                         name, label, *pair, *(float(pooled([hit], m).mean()) for m in MEASURES)
                     )
-                    for pair, hit in hits.items()
+                    for pair, hit in every[0].items()
                 ]
-        hits = self._hits(blocks, found, own, own)
+        whole = Gallery("all", min(self.gallery, self.fit.n), None)
+        hits = self._hits(blocks, found, own, own, [whole])[0]
         self._enter(name, kind, "fit", f"{prefix}in-sample", list(hits.values()))
 
     def _hits(
-        self, blocks: Any, found: Alignment, queries: list[Floats], answers: list[Floats]
-    ) -> dict[tuple[str, str], Hits]:
+        self,
+        blocks: Any,
+        found: Alignment,
+        queries: list[Floats],
+        answers: list[Floats],
+        ways: Sequence[Gallery],
+    ) -> list[dict[tuple[str, str], Hits]]:
+        """Hits of every ordered pair of models, one dictionary a gallery."""
         z = [encoder(rows) for encoder, rows in zip(blocks.encoders, queries, strict=True)]
         same = queries is answers
         w = z if same else [e(rows) for e, rows in zip(blocks.encoders, answers, strict=True)]
-        size = min(self.gallery, len(queries[0]))
-        return {
-            (one, other): retrieve(found.query(a, b, z[a]), found.answer(a, b, w[b]), gallery=size)
-            for a, one in enumerate(self.names)
-            for b, other in enumerate(self.names)
-            if a != b
-        }
+        every: list[dict[tuple[str, str], Hits]] = [{} for _ in ways]
+        for a, one in enumerate(self.names):
+            for b, other in enumerate(self.names):
+                if a == b:
+                    continue
+                both = found.query(a, b, z[a]), found.answer(a, b, w[b])
+                for way, hits in zip(ways, every, strict=True):
+                    hits[one, other] = retrieve(*both, gallery=way.size, among=way.mask)
+        return every
 
-    def _enter(self, name: str, kind: str, label: str, sample: str, hits: list[Hits]) -> None:
+    def _enter(
+        self,
+        name: str,
+        kind: str,
+        label: str,
+        sample: str,
+        hits: list[Hits],
+        among: str = "all",
+    ) -> None:
         by_chance = chance(hits[0].gallery)
         for measure in MEASURES:
             texts = pooled(hits, measure)
             if sample == "held out":
-                self.texts[name, label, measure] = texts
+                self.texts[name, label, measure, among] = texts
             mean = estimate(texts, draws=self.draws, rng=self.rng)
             self.scores.append(
                 Score(
@@ -238,6 +275,7 @@ class _Run:
                     chance=by_chance[measure],
                     n=len(texts),
                     gallery=hits[0].gallery,
+                    among=among,
                 )
             )
 
@@ -258,35 +296,42 @@ class _Run:
         if one.answers is None:
             return
         blocks, found = self.kept["shared"]
-        queries, answers = self.sides[one.name]
-        hits = [
-            retrieve(
-                found.query(m, m, e(queries[m])),
-                found.answer(m, m, e(answers[m])),
-                gallery=self.gallery,
-            )
+        sides = self.sides[one.name]
+        both = [
+            (found.query(m, m, e(sides.queries[m])), found.answer(m, m, e(sides.answers[m])))
             for m, e in enumerate(blocks.encoders)
         ]
-        self._enter("within", "within", one.name, "held out", hits)
+        for way in self.ways[one.name]:
+            hits = [retrieve(*pair, gallery=way.size, among=way.mask) for pair in both]
+            self._enter("within", "within", one.name, "held out", hits, way.among)
 
     def words(self, one: RetrievalSet, known: Sequence[str]) -> None:
         """Search by words, where texts were given."""
         if one.texts is None:
             return
         rows = bag_of_words(one.texts, one.answer_texts or one.texts, known=known)
-        self._enter("words", "words", one.name, "held out", [retrieve(*rows, gallery=self.gallery)])
+        for way in self.ways[one.name]:
+            hits = [retrieve(*rows, gallery=way.size, among=way.mask)]
+            self._enter("words", "words", one.name, "held out", hits, way.among)
 
     def contrasts(self) -> list[Contrast]:
         """The chosen shared space against every other method."""
         found = []
-        for (name, label, measure), texts in self.texts.items():
+        for (name, label, measure, among), texts in self.texts.items():
             if name == "shared" or measure == "margin":
                 continue
-            apart = compare_hits(
-                self.texts["shared", label, measure], texts, draws=self.draws, rng=self.rng
-            )
+            ours = self.texts["shared", label, measure, among]
+            apart = compare_hits(ours, texts, draws=self.draws, rng=self.rng)
             found.append(
-                Contrast("shared", name, label, measure, **asdict(apart), verdict=apart.verdict)
+                Contrast(
+                    "shared",
+                    name,
+                    label,
+                    measure,
+                    **asdict(apart),
+                    verdict=apart.verdict,
+                    among=among,
+                )
             )
         return found
 

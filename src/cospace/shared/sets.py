@@ -25,6 +25,19 @@ class PairedTexts(Protocol):
     pairs: tuple[str, ...] | None
 
 
+class Sides(NamedTuple):
+    """Rows of a set, one table a model."""
+
+    queries: list[Any]
+    """Rows of the queries."""
+    answers: list[Any]
+    """Rows of the answers; the same list where every text is its own answer."""
+    ids: tuple[str, ...] | None
+    """Ids of the queries."""
+    groups: tuple[str, ...] | None
+    """Groups of the answers."""
+
+
 @dataclass(frozen=True, eq=False)
 class RetrievalSet:
     """Rows to search and to be found; row i of the answers answers row i of the queries."""
@@ -39,6 +52,9 @@ class RetrievalSet:
     """The query texts, for the bag of words."""
     answer_texts: tuple[str, ...] | None = None
     """The texts of the answers."""
+    lengths: tuple[float, ...] | None = None
+    """Length of every answer, in any unit, for galleries of similar length; by default characters
+    of its text, where texts are known."""
 
     @classmethod
     def paraphrases(cls, name: str, spaces: Mapping[str, Space], corpus: PairedTexts) -> Self:
@@ -81,8 +97,15 @@ class RetrievalSet:
         told = [tuple(corpus.texts[i] for i in side) for side in sides]
         return cls(name, rows[0], rows[1], told[0], told[1])
 
-    def rows(self, models: Sequence[str]) -> tuple[list[Any], list[Any], tuple[str, ...] | None]:
-        """Query and answer rows of the models in order, and the ids of the queries.
+    def answer_lengths(self) -> tuple[float, ...] | None:
+        """Length of every answer, where it is known."""
+        texts = self.answer_texts if self.answers is not None else self.texts
+        if self.lengths is not None or texts is None:
+            return self.lengths
+        return tuple(float(len(text)) for text in texts)
+
+    def rows(self, models: Sequence[str]) -> Sides:
+        """Query and answer rows of the models in order, ids of the queries, groups of the answers.
 
         Raises
         ------
@@ -93,6 +116,7 @@ class RetrievalSet:
         """
         found = []
         ids: tuple[str, ...] | None = None
+        groups: tuple[str, ...] | None = None
         for side in (self.queries, self.answers):
             if side is None:
                 continue
@@ -102,6 +126,7 @@ class RetrievalSet:
                 )
             matched = match_texts({one: side[one] for one in models})
             ids = matched.ids if ids is None else ids
+            groups = matched.groups
             found.append([matched.rows[one] for one in models])
         queries, answers = found[0], found[-1]
         if len(queries[0]) != len(answers[0]):
@@ -109,12 +134,16 @@ class RetrievalSet:
                 f"Set {self.name!r} has {len(queries[0])} queries and {len(answers[0])} answers; one answer for each "
                 "is expected."
             )
-        for texts in (self.texts, self.answer_texts):
-            if texts is not None and len(texts) != len(queries[0]):
+        for told, what in (
+            (self.texts, "texts"),
+            (self.answer_texts, "texts"),
+            (self.lengths, "lengths"),
+        ):
+            if told is not None and len(told) != len(queries[0]):
                 raise InputError(
-                    f"Set {self.name!r} has {len(queries[0])} rows and {len(texts)} texts: one for each row."
+                    f"Set {self.name!r} has {len(queries[0])} rows and {len(told)} {what}: one for each row."
                 )
-        return queries, answers, ids
+        return Sides(queries, answers, ids, groups)
 
 
 class Split(NamedTuple):
