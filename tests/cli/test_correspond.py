@@ -31,6 +31,10 @@ def test_from_extraction_to_report(cli, tmp_path):
     assert cli("report", "c.json", "--out", "d.html").code == 0
     assert (tmp_path / "d.html").read_text() == (tmp_path / "c.html").read_text()
     assert cli(*words, "--json").json["settings"]["families"] == 2
+    scaled = cli(*words, "--scale", "standardize", "--json").json
+    assert scaled["settings"]["steps"] == ["standardize"]
+    assert scaled["agreements"][0]["value"] != saved["agreements"][0]["value"]
+    assert "is not a scaling" in cli(*words, "--scale", "wide").mistake
     assert "--depths has 'x'" in cli("correspond", "first", "--depths", "0,x").mistake
     assert "has no block." in cli("correspond", "first", "--depths", "0.5").mistake
     assert "Pooling 'max' is not there" in cli("correspond", "first", "--pooling", "max").mistake

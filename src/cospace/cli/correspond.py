@@ -53,6 +53,12 @@ def correspond(
     measures: Annotated[
         str, typer.Option(metavar="NAMES", help="By commas, out of 'cospace measures'.")
     ] = "rsa_spearman,debiased_cka,mutual_knn,nearest_match",
+    scale: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW", help="Of every space: none, unit, standardize, drop:k or whiten:a."
+        ),
+    ] = "none",
     permutations: Annotated[int, typer.Option(metavar="N", min=1, help="Shuffles of rows.")] = 999,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the shuffles.")] = 0,
     report: Annotated[
@@ -73,10 +79,10 @@ def correspond(
     names = (
         None if pooling is None else [word.strip() for word in pooling.split(";") if word.strip()]
     )
-    grid = rooms.read_grid(open_store(store), wanted, names)
+    grid = rooms.read_grid(open_store(store), wanted, names, scale=scale)
     again = None
     if replica is not None:
-        again = rooms.read_grid(open_store(replica), wanted, names)
+        again = rooms.read_grid(open_store(replica), wanted, names, scale=scale)
     with progress_bar() as progress:
         result = rooms.correspond(
             grid,

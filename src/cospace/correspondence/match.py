@@ -136,6 +136,7 @@ def correspond(
             "measures": list(measures),
             "poolings": list(grid),
             "depths": sorted({one.depth for one in agreements}),
+            "steps": sorted({step for s in _named(first) for step in s.steps}),
             "permutations": permutations,
             "families": families,
             "seed": rng,

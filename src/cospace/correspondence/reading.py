@@ -16,7 +16,13 @@ Grid = Mapping[str, Mapping[str, Mapping[float, Space]]]
 """Pooling -> model -> relative depth -> space."""
 
 
-def read_grid(store: Store, depths: Sequence[float], poolings: Sequence[str] | None = None) -> Grid:
+def read_grid(
+    store: Store,
+    depths: Sequence[float],
+    poolings: Sequence[str] | None = None,
+    *,
+    scale: str = "none",
+) -> Grid:
     """Spaces of every pooling that all models of a store have, at relative depths.
 
     A model that was read under several token policies (without its first position, with special
@@ -30,6 +36,9 @@ def read_grid(store: Store, depths: Sequence[float], poolings: Sequence[str] | N
         Relative depths in [0, 1].
     poolings
         Names as above; by default all that every model has.
+    scale
+        Of every space, as ``Space.scale`` takes it: where one direction rules a space, it rules
+        CKA and RSA.
 
     Returns
     -------
@@ -39,7 +48,8 @@ def read_grid(store: Store, depths: Sequence[float], poolings: Sequence[str] | N
     Raises
     ------
     InputError
-        For a depth out of [0, 1], fewer than two models, or no pooling that all of them have.
+        For a depth out of [0, 1], fewer than two models, no pooling that all of them have, or a
+        scaling that is none.
     StoreError
         Where the store lacks a depth, or is unfinished or damaged.
     """
@@ -83,7 +93,9 @@ def read_grid(store: Store, depths: Sequence[float], poolings: Sequence[str] | N
     return {
         name: {
             model: {
-                depth: store.space(runs[name][model][0].folder, depth, runs[name][model][1])
+                depth: store.space(runs[name][model][0].folder, depth, runs[name][model][1]).scale(
+                    scale
+                )
                 for depth in depths
             }
             for model in models

@@ -169,6 +169,8 @@ def _panels(result: Correspondence, measure: str) -> list[dict[str, Any]]:
                 "low": low,
                 "high": 1.0,
                 "series": series,
+                "width": 560,
+                "named": True,
             }
         )
     return panels
