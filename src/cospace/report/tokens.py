@@ -19,7 +19,13 @@ from cospace.report.words import count, joined, number, span
 from cospace.tokens.geometry import TokenGeometry
 from cospace.tokens.result import GlobalFigure, TokenComparison, TokenSide
 
-__all__ = ["tokens_page"]
+__all__ = [
+    "geometry_findings",
+    "geometry_sections",
+    "how_to_read",
+    "models_section",
+    "tokens_page",
+]
 
 SHOWN = 40
 """Tokens apart that are written out."""
@@ -32,12 +38,7 @@ def tokens_page(result: TokenGeometry | TokenComparison) -> dict[str, Any]:
     result = TokenGeometry.from_dict(result.to_dict())  # numbers that are not finite become None
     levels = {"a": list(result.models), "b": list(result.models), "figure": []}
     records = result.records()
-    sections = [*_pairs(result), *_near(result), *_dimensions(result), *_hidden(result)]
-    if result.coherence:
-        sections.append(coherence_blocks(result.coherence))
-    if result.undertrained:
-        sections.append(undertrained_blocks(result.undertrained))
-    sections += [*_models(result), _how_to_read(result)]
+    sections = [*geometry_sections(result), *models_section(result), how_to_read(result)]
     sections.append(repeated(result.settings, result.provenance, len(records)))
     warnings = [w for one in result.comparisons for w in one.warnings] + list(result.warnings)
     return {
@@ -45,7 +46,7 @@ def tokens_page(result: TokenGeometry | TokenComparison) -> dict[str, Any]:
         "title": f"{joined(list(result.models))[:120]} · cospace tokens",
         "headline": _headline(result),
         "lead": _lead(result),
-        "findings": _findings(result),
+        "findings": geometry_findings(result),
         "warnings": list(dict.fromkeys(warnings)),
         "sections": sections,
         "data": embed(
@@ -55,6 +56,16 @@ def tokens_page(result: TokenGeometry | TokenComparison) -> dict[str, Any]:
             levels=levels | {"role_a": [], "role_b": []},
         ),
     }
+
+
+def geometry_sections(result: TokenGeometry) -> list[dict[str, Any]]:
+    """All that was asked of tokens, a section each; for this page and those of studies."""
+    sections = [*_pairs(result), *_near(result), *_dimensions(result), *_hidden(result)]
+    if result.coherence:
+        sections.append(coherence_blocks(result.coherence))
+    if result.undertrained:
+        sections.append(undertrained_blocks(result.undertrained))
+    return sections
 
 
 def _headline(result: TokenGeometry) -> str:
@@ -84,7 +95,8 @@ def _lead(result: TokenGeometry) -> str:
     )
 
 
-def _findings(result: TokenGeometry) -> list[dict[str, str]]:
+def geometry_findings(result: TokenGeometry) -> list[dict[str, str]]:
+    """What is found of the first pairs of models, a sentence or two each."""
     found = []
     for one in result.comparisons[:6]:
         figure = one.overall[0]
@@ -280,7 +292,8 @@ def _hidden(result: TokenGeometry) -> list[dict[str, Any]]:
     ]
 
 
-def _models(result: TokenGeometry) -> list[dict[str, Any]]:
+def models_section(result: TokenGeometry) -> list[dict[str, Any]]:
+    """Section of what the models' matrices are; none for one model."""
     sides: dict[str, TokenSide] = {}
     for one in result.comparisons:
         sides.setdefault(one.a.name, one.a)
@@ -315,7 +328,8 @@ def _models(result: TokenGeometry) -> list[dict[str, Any]]:
     return [{"id": "models", "title": "Models", "blocks": [table]}]
 
 
-def _how_to_read(result: TokenGeometry) -> dict[str, Any]:
+def how_to_read(result: TokenGeometry) -> dict[str, Any]:
+    """Section of what the figures mean."""
     k = result.settings.get("k")
     items = [
         [

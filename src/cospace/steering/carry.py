@@ -24,7 +24,7 @@ from cospace.steering.vector import SteeringVector
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
 
-__all__ = ["MapKind", "MapPlan", "carry"]
+__all__ = ["MapKind", "MapPlan", "carry", "draw_items"]
 
 MapKind = Literal["embeddings", "activations"]
 
@@ -166,7 +166,7 @@ def carry(
             maps[kind] = _embeddings(source, target, plan, seed)
         else:
             maps[kind] = _activations(vector, source, target, names, plan, seed)
-    unseen, choosing = _drawn(unseen, most, seed), _drawn(used, most, seed)
+    unseen, choosing = draw_items(unseen, most, seed), draw_items(used, most, seed)
     say(f"{len(unseen)} questions, {len(coefficients)} coefficients, {len(names)} sites")
     found = sweep_transfer(
         target,
@@ -188,7 +188,8 @@ def carry(
     return found, vectors
 
 
-def _drawn(items: Sequence[ChoiceItem], most: int | None, seed: int) -> tuple[ChoiceItem, ...]:
+def draw_items(items: Sequence[ChoiceItem], most: int | None, seed: int) -> tuple[ChoiceItem, ...]:
+    """Draw ``most`` of the questions at random, in their order; all where there are no more."""
     if most is None or most >= len(items):
         return tuple(items)
     places = np.sort(np.random.default_rng(seed).choice(len(items), most, replace=False))

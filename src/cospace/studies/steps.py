@@ -45,9 +45,7 @@ class Steps:
         InputError
             When the folder cannot be written.
         """
-        made_of = {"step": name, "cospace": version("cospace"), **plain(parts)}
-        text = json.dumps(made_of, sort_keys=True)
-        path = self.folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:20]}.json"
+        made_of, path = self._place(name, parts)
         kept = _read(path, made_of)
         if kept is not None:
             return kept
@@ -65,6 +63,19 @@ class Steps:
                 f"{self.folder} cannot be written: {error.strerror}. Name another folder."
             ) from None
         return result
+
+    def has(self, name: str, parts: Mapping[str, Any]) -> bool:
+        """Whether a step was done: what it takes need not be loaded then."""
+        made_of, path = self._place(name, parts)
+        return _read(path, made_of) is not None
+
+    def _place(self, name: str, parts: Mapping[str, Any]) -> tuple[dict[str, Any], Path]:
+        made_of = {"step": name, "cospace": version("cospace"), **plain(parts)}
+        text = json.dumps(made_of, sort_keys=True)
+        return (
+            made_of,
+            self.folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:20]}.json",
+        )
 
 
 def _read(path: Path, made_of: Mapping[str, Any]) -> dict[str, Any] | None:

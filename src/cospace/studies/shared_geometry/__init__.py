@@ -1,0 +1,1 @@
+"""What the token embeddings of models share, and whether steering vectors move between them."""
