@@ -9,7 +9,7 @@ import pytest
 
 from cospace.routing import Routing
 
-QUICK = ("--samples", 200, "--predictor", "ridge", "--folds", 3)
+QUICK = ("--samples", 200, "--permutations", 19, "--predictor", "ridge", "--folds", 3)
 
 
 @pytest.fixture

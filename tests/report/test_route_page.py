@@ -35,6 +35,7 @@ def result():
         features=["prompt", "group"],
         predictor="ridge",
         draws=200,
+        permutations=19,
         cost={"small": 1.0, HOSTILE: 4.0},
     ).with_provenance(command="cospace route small large")
 

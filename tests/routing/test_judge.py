@@ -11,7 +11,7 @@ from cospace.errors import InputError, UnknownNameError
 from cospace.routing import Pool, Routing, judge_routing
 from cospace.space import Space
 
-QUICK = {"predictor": "logistic", "draws": 400}
+QUICK = {"predictor": "ridge", "draws": 400, "permutations": 19}
 
 
 def test_a_signal_that_is_the_group_in_disguise_is_called_so(simulated):
@@ -38,6 +38,7 @@ def test_a_true_signal_within_groups_is_found(simulated):
     pool, space = simulated(1, inside=1.5)
     found = judge_routing(pool, [space], features=["prompt", "group"], **QUICK)
     assert found.signal == "found"
+    assert found.signal_p == 0.05  # the least that 19 shuffles give
     assert all(found.area_of("prompt", m).within.above for m in pool.models)
     assert all(found.area_of("prompt", m).unseen.above for m in pool.models)
     assert found.verdict == "better"
@@ -48,6 +49,27 @@ def test_a_true_signal_within_groups_is_found(simulated):
     assert router.difference == pytest.approx(router.accuracy - strongest.accuracy)
     assert router.gained - router.lost == round(router.difference * pool.n)
     assert 0.0 < router.share_of_headroom < 1.0
+
+
+def test_intervals_alone_claim_nothing(simulated, monkeypatch):
+    """Fault: a claim by intervals that know nothing of the fits; here they are made too narrow."""
+    from dataclasses import replace
+
+    from cospace.routing import judge
+
+    pool, space = simulated(7, n=200)
+    plain = judge_routing(pool, [space], features=["prompt"], **QUICK)
+    assert plain.signal == "disguise"
+    assert plain.signal_p is None
+    whole = judge.stratified_area
+
+    def narrow(*given, **asked):
+        return replace(whole(*given, **asked), low=0.51)
+
+    monkeypatch.setattr(judge, "stratified_area", narrow)
+    found = judge_routing(pool, [space], features=["prompt"], **QUICK)
+    assert found.signal == "not shown"
+    assert found.signal_p > 0.05
 
 
 def test_without_headroom_there_is_no_verdict(simulated):
@@ -88,7 +110,13 @@ def test_random_labels_give_chance(simulated, predictor):
         right = rng.random((pool.n, 2)) < 0.5
         blind = Pool(pool.models, pool.ids, right, pool.groups, pool.lengths)
         found = judge_routing(
-            blind, [space], features=["prompt"], predictor=predictor, draws=100, rng=seed
+            blind,
+            [space],
+            features=["prompt"],
+            predictor=predictor,
+            draws=100,
+            permutations=19,
+            rng=seed,
         )
         areas += [each.pooled.value for each in found.discrimination]
         areas += [each.within.value for each in found.discrimination]
@@ -244,6 +272,8 @@ def test_mistakes_are_told_in_one_line(simulated):
         judge_routing(pool, [space], predictor="forest")
     with pytest.raises(InputError, match=r"^200 items cannot be dealt into 1 folds"):
         judge_routing(pool, [space], folds=1)
+    with pytest.raises(InputError, match=r"^5 permutations were asked for; at least 19"):
+        judge_routing(pool, [space], permutations=5)
     with pytest.raises(InputError, match="rng is -1"):
         judge_routing(pool, [space], rng=-1)
     found = judge_routing(pool, [space], features=["length"], **QUICK)

@@ -32,6 +32,7 @@ def test_a_true_signal_buys_more_than_a_coin(simulated):
         features=["prompt"],
         predictor="logistic",
         draws=400,
+        permutations=19,
         cost={"one": 1, "two": 4},
     )
     curve = found.curve

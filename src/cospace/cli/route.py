@@ -164,6 +164,16 @@ def route(
             rich_help_panel=JUDGE,
         ),
     ] = 2000,
+    permutations: Annotated[
+        int,
+        typer.Option(
+            "--permutations",
+            metavar="N",
+            min=19,
+            help="Shuffles within groups, all fitted anew, before a signal is claimed.",
+            rich_help_panel=JUDGE,
+        ),
+    ] = 99,
     cost: Annotated[
         list[str] | None,
         typer.Option(
@@ -236,6 +246,7 @@ def route(
             predictor=predictor,
             folds=folds,
             draws=samples,
+            permutations=permutations,
             cost=price,
             rng=rng,
             progress=step,

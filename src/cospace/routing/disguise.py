@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace.errors import InputError
+from cospace.routing.folds import Places
 from cospace.routing.pool import Floats
 from cospace.stats.intervals import percentile_interval
 
-__all__ = ["Area", "area", "stratified_area"]
+__all__ = ["Area", "area", "stratified_area", "stratified_value"]
 
 
 @dataclass(frozen=True)
@@ -91,15 +92,9 @@ def stratified_area(
     level
         Level of the percentile interval.
     """
-    places: dict[object, list[int]] = {}
-    for i, stratum in enumerate(strata):
-        places.setdefault(stratum, []).append(i)
     won, pairs = 0.0, 0
     top, bottom = np.zeros(len(counts)), np.zeros(len(counts))
-    for inside in map(np.array, places.values()):
-        good, bad = inside[right[inside]], inside[~right[inside]]
-        if not len(good) or not len(bad):
-            continue
+    for inside, good, bad in _parts(right, strata):
         table = _won(scores[inside], right[inside])
         w_good, w_bad = counts[:, good].astype(np.float64), counts[:, bad].astype(np.float64)
         won += float(table.sum())
@@ -113,6 +108,28 @@ def stratified_area(
         return Area(won / pairs, None, None, level, pairs)
     low, high = percentile_interval(top[drawn] / bottom[drawn], level=level)
     return Area(won / pairs, float(low), float(high), level, pairs)
+
+
+def stratified_value(
+    scores: Floats, right: npt.NDArray[np.bool_], strata: Sequence[object]
+) -> float | None:
+    """Value of :func:`stratified_area` without its interval; None where nothing can be compared."""
+    tables = [_won(scores[each], right[each]) for each, _, _ in _parts(right, strata)]
+    pairs = sum(table.size for table in tables)
+    return sum(float(table.sum()) for table in tables) / pairs if pairs else None
+
+
+def _parts(right: npt.NDArray[np.bool_], strata: Sequence[object]) -> list[tuple[Places, ...]]:
+    """Items of every stratum that has both, its right ones and its wrong ones."""
+    places: dict[object, list[int]] = {}
+    for i, stratum in enumerate(strata):
+        places.setdefault(stratum, []).append(i)
+    found: list[tuple[Places, ...]] = []
+    for inside in map(np.array, places.values()):
+        good, bad = inside[right[inside]], inside[~right[inside]]
+        if len(good) and len(bad):
+            found.append((inside, good, bad))
+    return found
 
 
 def _won(scores: Floats, right: npt.NDArray[np.bool_]) -> Floats:

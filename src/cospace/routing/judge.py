@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from cospace._numbers import check_seed, check_whole
 from cospace.errors import InputError
 from cospace.routing.crossfit import Crossfit, Known, crossfit, known, outer_folds, unseen_groups
-from cospace.routing.disguise import Area, stratified_area
+from cospace.routing.disguise import Area, stratified_area, stratified_value
 from cospace.routing.features import Features, FeatureSet, feature_sets
 from cospace.routing.folds import Places
 from cospace.routing.policies import PolicyScore, argmax, of_choice, paired, score
 from cospace.routing.pool import Floats, Pool
-from cospace.routing.predictors import candidates
+from cospace.routing.predictors import Candidate, candidates
 from cospace.routing.price import price_curve, prices
 from cospace.routing.result import Discrimination, GroupFacts, Routing, SetFacts
 from cospace.shared import SharedSpace
@@ -39,6 +40,7 @@ def judge_routing(
     folds: int = 5,
     inner: int = 5,
     draws: int = 2000,
+    permutations: int = 99,
     cost: Mapping[str, float] | None = None,
     rng: int = 0,
     shared: Callable[[], SharedSpace] = SharedSpace,
@@ -67,6 +69,11 @@ def judge_routing(
     draws
         Bootstrap samples of the items (of clusters, where there are any). Predictions are not made
         anew for them: the intervals are of the items, not of the fits.
+    permutations
+        Shuffles of who is right within groups (of single items, also where there are clusters),
+        everything fitted anew for each: made where the intervals within groups would claim a
+        signal, which is claimed only if p is at most 0.05. Intervals alone claim too often, since
+        they know nothing of the fits.
     cost
         Price of an answer of each model; gives accuracy over budgets.
     rng
@@ -84,14 +91,18 @@ def judge_routing(
     Raises
     ------
     InputError
-        For fewer than 100 samples, folds that cannot be made, and what the parts refuse.
+        For fewer than 100 samples or 19 permutations, folds that cannot be made, and what the parts refuse.
     UnknownNameError
         For a set, predictor or price of an unknown name.
     """
     check_seed(rng)
-    check_whole(folds=folds, inner=inner, draws=draws)
+    check_whole(folds=folds, inner=inner, draws=draws, permutations=permutations)
     if draws < 100:
         raise InputError(f"{draws} bootstrap samples were asked for; at least 100 are needed.")
+    if permutations < 19:
+        raise InputError(
+            f"{permutations} permutations were asked for; at least 19 are needed for a p of 0.05."
+        )
     tried = candidates(predictor)
     price = None if not cost else prices(cost, pool)
     sets = feature_sets(pool, len(spaces), features)
@@ -138,7 +149,12 @@ def judge_routing(
         else price_curve(pool, curve_of, base, fold, price, counts)
     )
     main = sets[0]
-    signal = _signal([each for each in areas if each.features == main.name])
+    signal, p = _signal([each for each in areas if each.features == main.name]), None
+    if signal == "found":
+        p = _permuted(
+            known_of, fits[0], fold, tried, inner=inner, times=permutations, rng=rng, told=progress
+        )
+        signal = "found" if p <= LEVEL else "not shown"
     return Routing(
         models=pool.models,
         n=pool.n,
@@ -159,11 +175,13 @@ def judge_routing(
         curve=curve,
         verdict=_verdict(headroom, next(p for p in policies if p.policy == "router")),
         signal=signal,
+        signal_p=p,
         settings={
             "predictor": predictor,
             "folds": folds,
             "inner_folds": inner,
             "samples": draws,
+            "permutations": permutations,
             "seed": rng,
             "spaces": [space.name for space in spaces],
             "clusters": None if pool.clusters is None else len(set(pool.clusters)),
@@ -271,6 +289,49 @@ def _verdict(headroom: PolicyScore, router: PolicyScore) -> str:
     if told and router.difference_high < 0.0:
         return "worse"
     return "not shown"
+
+
+def _permuted(
+    features: Features,
+    fit: Crossfit,
+    fold: Places,
+    tried: Sequence[Candidate],
+    *,
+    inner: int,
+    times: int,
+    rng: int,
+    told: Callable[[str, int, int], None] | None,
+) -> float:
+    """p of the largest area within groups among the models, who is right shuffled within groups.
+
+    Rows of correctness move whole, so that models keep what they have in common; choices and fits
+    are made anew for every shuffle, on the same folds.
+    """
+    pool = features.pool
+    groups = np.array(pool.groups)
+    strata = list(zip(fold.tolist(), groups.tolist(), strict=True))
+
+    def largest(probability: Floats, correct: npt.NDArray[np.bool_]) -> float:
+        values = [
+            stratified_value(probability[:, m], correct[:, m], strata)
+            for m in range(len(pool.models))
+        ]
+        return max((value for value in values if value is not None), default=0.5)
+
+    reached = largest(fit.probability, pool.correct)
+    generator = np.random.default_rng([rng, 3])
+    count = 0
+    for number in range(times):
+        correct = pool.correct.copy()
+        for name in np.unique(groups):
+            inside = np.flatnonzero(groups == name)
+            correct[inside] = pool.correct[generator.permutation(inside)]
+        shuffled = replace(features, pool=replace(pool, correct=correct))
+        again = crossfit(shuffled, fit.features, fold, tried, inner=inner, rng=generator)
+        count += largest(again.probability, correct) >= reached - 1e-12
+        if told is not None:
+            told(f"{fit.features.name}, shuffled", number + 1, times)
+    return (1 + count) / (1 + times)
 
 
 def _signal(areas: Sequence[Discrimination]) -> str:

@@ -86,11 +86,14 @@ def signal_text(result: Routing) -> str:
         f"({_area(each.within.low)} to {_area(each.within.high)}), group base rate alone {_area(each.base_rate.value)}"
         for each in areas
     )
+    shuffled = (
+        "" if result.signal_p is None else f", p {_p(result.signal_p)} by shuffles within groups"
+    )
     what = {
-        "found": f"{name} knows something of who is right beyond the group",
+        "found": f"{name} knows something of who is right beyond the group{shuffled}",
         "disguise": f"No signal in {name} beyond the group: the pooled area is the category in disguise, for within "
         "groups the interval includes 0.5",
-        "not shown": f"No signal is shown in {name}",
+        "not shown": f"No signal is shown in {name}{shuffled}",
     }[result.signal]
     return f"{what} (areas under the ROC curve: {told})."
 

@@ -99,6 +99,9 @@ class Routing(Result):
     signal: str
     """``found``, ``disguise`` (pooled but not within groups), ``not shown``, or ``untested``: no
     groups, or no item that can be compared."""
+    signal_p: float | None
+    """p of the largest area within groups among the models, who is right shuffled within groups and
+    everything fitted anew; None where the intervals claim nothing."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What was asked for."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
