@@ -111,6 +111,47 @@ def model_folders(tmp_path_factory) -> tuple[Path, Path]:
     return folders
 
 
+@pytest.fixture(scope="session")
+def decoders(tmp_path_factory) -> list[Path]:
+    """Two tiny decoders with random weights, in folders of their own."""
+    import tokenizers
+    import torch
+    import transformers
+
+    words = ["[UNK]", "[PAD]", *(f"w{chr(97 + i)}" for i in range(26))]
+    paths = []
+    for seed, name in enumerate(("one", "two")):
+        path = tmp_path_factory.mktemp("decoders") / name
+        core = tokenizers.Tokenizer(
+            tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
+        )
+        core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
+        )
+        config = transformers.LlamaConfig(
+            vocab_size=len(words),
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=64,
+            pad_token_id=1,
+            bos_token_id=None,
+            eos_token_id=None,
+        )
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            model = transformers.LlamaForCausalLM(config)
+            for parameter in model.parameters():
+                if parameter.ndim == 2:
+                    torch.nn.init.normal_(parameter, std=0.5)
+        model.save_pretrained(path)
+        tokenizer.save_pretrained(path)
+        paths.append(path)
+    return paths
+
+
 @pytest.fixture
 def texts(tmp_path) -> Callable[..., Path]:
     """Write a file of different short texts."""
