@@ -19,7 +19,7 @@ from cospace.cli.measures import measures
 from cospace.cli.models import models
 from cospace.cli.report import report
 from cospace.cli.route import route
-from cospace.cli.study import affine_homotopy
+from cospace.cli.study import affine_homotopy, shared_geometry
 from cospace.cli.tokens import tokens
 from cospace.errors import InputError
 
@@ -109,6 +109,9 @@ studies = typer.Typer(
 studies.command(
     cls=_Command, short_help="Affine maps between encoders, and what probes make of them."
 )(affine_homotopy)
+studies.command(
+    cls=_Command, short_help="Token embeddings of models, and steering vectors between them."
+)(shared_geometry)
 app.add_typer(studies)
 steering = typer.Typer(
     name="steer",

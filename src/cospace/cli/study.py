@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from cospace.cli.console import check_writable, command_line, print_json, progress_bar, say
 from cospace.errors import InputError
+from cospace.result import Result
 
-__all__ = ["affine_homotopy"]
+__all__ = ["affine_homotopy", "shared_geometry"]
+
+_Study = TypeVar("_Study", bound=Result)
 
 
 def affine_homotopy(
@@ -45,15 +49,7 @@ def affine_homotopy(
     from cospace.studies.settings import read_settings
 
     settings = read_settings(study, AffineHomotopySettings)
-    folder = into if into is not None else study.with_suffix("")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be made: {error.strerror}. Name another folder."
-        ) from None
-    saved = check_writable(folder / "study.json", [study])
-    page = check_writable(folder / "report.html", [study])
+    folder, saved, page = _outputs(study, into)
     read = read_encoders(settings, base=study.parent, store=store)
     say(f"results and steps done go to {folder}: an interrupted study goes on from there")
     try:
@@ -64,15 +60,86 @@ def affine_homotopy(
             f"Stopped: what is done is kept in {folder}, the same command goes on from it."
         ) from None
     result = result.with_provenance(command=command_line(ctx))
-    result.save(saved)
+    from cospace.cli.study_tables import print_study
+
+    _keep(result, saved, page, None if json else print_study)
+
+
+def shared_geometry(
+    ctx: typer.Context,
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY.toml", help="Models, tokens, behaviours, layers.")
+    ],
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into",
+            metavar="FOLDER",
+            help="For results and steps done; by default beside the file, named after it.",
+            show_default=False,
+        ),
+    ] = None,
+    neighbors: Annotated[
+        Path | None,
+        typer.Option(
+            "--neighbors",
+            metavar="FOLDER",
+            help="Where neighbours are kept; by default in the user's cache.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """What the token embeddings of models share, and whether steering vectors move between them."""
+    from cospace.models.cache import cache_folder
+    from cospace.studies.settings import read_settings
+    from cospace.studies.shared_geometry.settings import SharedGeometrySettings
+    from cospace.studies.shared_geometry.study import run
+
+    settings = read_settings(study, SharedGeometrySettings)
+    folder, saved, page = _outputs(study, into)
+    say(f"results and steps done go to {folder}: an interrupted study goes on from there")
+    try:
+        with progress_bar() as progress:
+            result = run(
+                settings,
+                base=study.parent,
+                into=folder,
+                neighbors=neighbors if neighbors is not None else cache_folder() / "neighbors",
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"Stopped: what is done is kept in {folder}, the same command goes on from it."
+        ) from None
+    result = result.with_provenance(command=command_line(ctx))
+    from cospace.cli.geometry_tables import print_geometry_study
+
+    _keep(result, saved, page, None if json else print_geometry_study)
+
+
+def _outputs(study: Path, into: Path | None) -> tuple[Path, Path, Path]:
+    """Folder of a study, its result and its report; refused before anything is computed."""
+    folder = into if into is not None else study.with_suffix("")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be made: {error.strerror}. Name another folder."
+        ) from None
+    saved = check_writable(folder / "study.json", [study])
+    return folder, saved, check_writable(folder / "report.html", [study])
+
+
+def _keep(result: _Study, saved: Path, page: Path, shown: Callable[[_Study], None] | None) -> None:
+    """Save a study, write its report, and print it: in words, or as JSON."""
     from cospace.report import write_report
 
+    result.save(saved)
     write_report(result, page)
-    if json:
+    if shown is None:
         print_json(result)
     else:
-        from cospace.cli.study_tables import print_study
-
-        print_study(result)
+        shown(result)
     say(f"saved: {saved}")
     say(f"report: {page}")

@@ -26,6 +26,10 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "cospace.studies.affine_homotopy.result:AffineHomotopyStudy",
             "cospace.report.homotopy:study_page",
         ),
+        "shared-geometry study": (
+            "cospace.studies.shared_geometry.result:SharedGeometryStudy",
+            "cospace.report.shared_geometry:geometry_study_page",
+        ),
         "transfer_sweep": (
             "cospace.steering.transfer_sweep:TransferSweep",
             "cospace.report.steering:transfer_page",

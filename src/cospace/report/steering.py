@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from cospace.steering.transfer import Carried, Transfer
     from cospace.steering.transfer_sweep import MapSummary, TransferSweep
 
-__all__ = ["steering_panel", "transfer_page"]
+__all__ = [
+    "steering_panel",
+    "steering_terms",
+    "transfer_blocks",
+    "transfer_finding",
+    "transfer_page",
+]
 
 _WORDS = {
     "transferred": "carried",
@@ -62,11 +68,24 @@ def transfer_page(result: TransferSweep) -> dict[str, Any]:
         "title": f"{kept.source} → {kept.target}"[:120] + " · cospace steering",
         "headline": _headline(kept),
         "lead": _lead(kept),
-        "findings": [_finding(kept.transfer(name)) for name in kept.names],
+        "findings": [transfer_finding(kept.transfer(name)) for name in kept.names],
         "warnings": [*kept.warnings, *_cautions(kept)],
         "sections": sections,
         "data": data,
     }
+
+
+def transfer_blocks(result: TransferSweep, *, first: int = 0) -> list[dict[str, Any]]:
+    """Curves, spans, maps and nearest tokens of a transfer, for the pages of studies.
+
+    Parameters
+    ----------
+    result
+        The transfer.
+    first
+        Place in the page's data of its first record.
+    """
+    return [_curves(result, first), _spans(result), _maps(result), _tokens(result)]
 
 
 def steering_panel(
@@ -133,8 +152,8 @@ def _named(condition: str) -> str:
     return _WORDS[name] + (f" {int(draw) + 1}" if draw else "")
 
 
-def _curves(result: TransferSweep) -> dict[str, Any]:
-    panels, place = [], 0
+def _curves(result: TransferSweep, place: int = 0) -> dict[str, Any]:
+    panels = []
     for each in result.transfers:
         curves, first = {}, {}
         for one in each.conditions:
@@ -303,7 +322,8 @@ def _tone(each: Transfer) -> str:
     return "above" if each.p_random <= LEVEL else "outside"
 
 
-def _finding(each: Transfer) -> dict[str, str]:
+def transfer_finding(each: Transfer) -> dict[str, str]:
+    """What a carried vector does beside its controls, in a sentence, and how sure that is."""
     moved = each.condition("transferred").curve
     text = f"Through {each.map_name} at {each.site} the score moves by {number(moved.span)}"
     if moved.span_interval is not None:
@@ -339,7 +359,8 @@ def _cautions(result: TransferSweep) -> list[str]:
     return found
 
 
-def _reading(result: TransferSweep) -> dict[str, Any]:
+def steering_terms(result: TransferSweep) -> list[list[str]]:
+    """What the curves of a transfer are called, term and explanation."""
     items = [
         ["carried", "The vector through the map, at the norm of a coefficient."],
         ["own vector", "Made on the target itself, at the same site: the ceiling."],
@@ -355,8 +376,12 @@ def _reading(result: TransferSweep) -> dict[str, Any]:
                 f"The site where a vector moves {result.chosen_on} other questions most: {joined(places)}.",
             ]
         )
+    return items
+
+
+def _reading(result: TransferSweep) -> dict[str, Any]:
     return {
         "id": "reading",
         "title": "How to read it",
-        "blocks": [{"kind": "terms", "items": items}],
+        "blocks": [{"kind": "terms", "items": steering_terms(result)}],
     }

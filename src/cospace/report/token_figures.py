@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cospace.report.scale import measure_scale
 from cospace.report.words import count, number, shortened
 from cospace.tokens.geometry import TokenGeometry
 from cospace.tokens.hidden import Hidden, HiddenFigure
-from cospace.tokens.result import EDGES, DimensionFigure, LocalFigure, TokenComparison
+from cospace.tokens.result import (
+    EDGES,
+    DimensionFigure,
+    GlobalFigure,
+    LocalFigure,
+    TokenComparison,
+    TokenSide,
+)
 
 __all__ = [
     "OUTSIDE",
@@ -31,13 +38,32 @@ def by_chance(sd: float | None) -> str:
     return number(None) if sd is None else f"0 ± {sd:.2g}"
 
 
-def likeness_map(result: TokenGeometry) -> dict[str, Any]:
-    """Correlations of the cosines of every two matrices, Pearson's and Spearman's."""
+def likeness_map(
+    result: TokenGeometry,
+    only: Callable[[TokenSide], str | None] | None = None,
+    title: str = "Cosines of pairs of tokens",
+) -> dict[str, Any]:
+    """Correlations of the cosines of every two matrices, Pearson's and Spearman's.
+
+    Parameters
+    ----------
+    result
+        The geometry.
+    only
+        Role of the one matrix of a model that takes part; by default all do.
+    title
+        Of the map.
+    """
+
+    def figures(one: TokenComparison) -> list[GlobalFigure]:
+        roles = None if only is None else (only(one.a), only(one.b))
+        return [f for f in one.overall if roles in (None, (f.role_a, f.role_b))]
+
     items: dict[tuple[str, str], int] = {}
     several = set()
     for one in result.comparisons:
-        for side, roles in ((one.a, one.overall), (one.b, one.overall)):
-            for figure in roles:
+        for side in (one.a, one.b):
+            for figure in figures(one):
                 role = figure.role_a if side is one.a else figure.role_b
                 items.setdefault((side.name, role), len(items))
                 if role == "output":
@@ -51,7 +77,7 @@ def likeness_map(result: TokenGeometry) -> dict[str, Any]:
     for i in range(len(order)):
         state[i][i] = "s"
     for one in result.comparisons:
-        for figure in one.overall:
+        for figure in figures(one):
             i, j = place[one.a.name, figure.role_a], place[one.b.name, figure.role_b]
             for name, grid in grids.items():
                 grid[i][j] = grid[j][i] = getattr(figure, name)
@@ -76,7 +102,7 @@ def likeness_map(result: TokenGeometry) -> dict[str, Any]:
         keys.append({"pattern": "not-run", "words": "not compared"})
     return {
         "kind": "map",
-        "title": "Cosines of pairs of tokens",
+        "title": title,
         "measure": None,
         "rows": labels,
         "columns": labels,
