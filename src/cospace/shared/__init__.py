@@ -8,6 +8,7 @@ from cospace.shared.result import Contrast, PairScore, Score, SharedScore
 from cospace.shared.score import score_shared
 from cospace.shared.sets import RetrievalSet, Split, split_texts
 from cospace.shared.space import SharedSpace
+from cospace.shared.sweep import Refusal, SharedSweep, SweepCell, summarise
 from cospace.shared.view import SpaceView
 
 __all__ = [
@@ -19,13 +20,17 @@ __all__ = [
     "Control",
     "Member",
     "PairScore",
+    "Refusal",
     "RetrievalSet",
     "Score",
     "Search",
     "SharedScore",
     "SharedSpace",
+    "SharedSweep",
     "SpaceView",
     "Split",
+    "SweepCell",
     "score_shared",
     "split_texts",
+    "summarise",
 ]

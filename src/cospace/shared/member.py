@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Member", "Search"]
+from cospace.errors import InputError
+from cospace.result import plain
+from cospace.space import Space
+
+__all__ = ["SOURCE", "Member", "Search", "check_source", "source_of"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,50 @@ class Member:
     that the way there and back loses, in-sample."""
     added: bool = False
     """Whether it was added to a finished space."""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    """Where its rows come from, as far as its Space said: see :data:`SOURCE`."""
+
+
+SOURCE = ("site", "depth", "pooling", "policy", "weights_hash", "reference", "corpus")
+"""Facts of a Space that are kept of every model."""
+
+_MUST_AGREE = {
+    "site": "site",
+    "pooling": "pooling",
+    "policy": "token policy",
+    "weights_hash": "weights",
+}
+
+
+def source_of(rows: Any) -> dict[str, Any]:
+    """What a Space says of where its rows come from; nothing of an array."""
+    if not isinstance(rows, Space):
+        return {}
+    return {key: plain(rows.facts[key]) for key in SOURCE if key in rows.facts}
+
+
+def check_source(name: str, rows: Any, source: Mapping[str, Any]) -> None:
+    """Refuse rows that say to be of another site, pooling or weights than a model of the space.
+
+    Raises
+    ------
+    InputError
+        If they do: the map would be of the right width, and mean nothing.
+    """
+    here = source_of(rows)
+    for key, word in _MUST_AGREE.items():
+        if key in here and key in source and here[key] != source[key]:
+            raise InputError(
+                f"Rows of {name} have {word} {_short(here[key])} and the space was fitted on {_short(source[key])}: "
+                "give rows as they were for the fit."
+            )
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={item}" for key, item in value.items())
+    text = str(value)
+    return text[:12] if len(text) > 24 else text
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from cospace.errors import InputError, UnknownNameError
-from cospace.result import Result, checked
+from cospace.result import Result, checked, plain
 from cospace.shared.choose import Candidate, Choice, best_of
 from cospace.shared.retrieval import MEASURES
 
@@ -151,6 +151,12 @@ class SharedScore(Result):
     """Bootstrap samples."""
     warnings: tuple[str, ...]
     """What a reader must know."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Where it comes from: the command, manifests of stores."""
+
+    def with_provenance(self, **told: Any) -> Self:
+        """Return the same result with more in its ``provenance``."""
+        return replace(self, provenance={**self.provenance, **plain(told)})
 
     def get(
         self,

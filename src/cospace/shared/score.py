@@ -12,6 +12,7 @@ from cospace._numbers import check_seed, check_whole
 from cospace.errors import InputError, RowMismatchError, UnknownNameError
 from cospace.shared.choose import SCALINGS, Choice, best_of, choose, fit_choice
 from cospace.shared.galleries import Gallery, galleries
+from cospace.shared.member import check_source, source_of
 from cospace.shared.methods import METHODS, Alignment
 from cospace.shared.result import Contrast, Leading, PairScore, Score, SetFacts, SharedScore
 from cospace.shared.retrieval import (
@@ -106,7 +107,8 @@ def score_shared(
         raise InputError("No set of texts was given to score on; give at least one.")
     fit = match_texts(spaces)
     names = tuple(fit.rows)
-    sides = {one.name: _sides(one, names, fit) for one in sets}
+    sources = {name: source_of(spaces[name]) for name in names}
+    sides = {one.name: _sides(one, names, fit, sources) for one in sets}
     if len(sides) < len(sets):
         raise InputError("Two sets have one name; every set needs a name of its own.")
     size = min(len(one.queries[0]) for one in sides.values()) if gallery is None else gallery
@@ -156,8 +158,14 @@ def score_shared(
     )
 
 
-def _sides(one: RetrievalSet, names: Sequence[str], fit: Texts) -> Sides:
+def _sides(
+    one: RetrievalSet, names: Sequence[str], fit: Texts, sources: Mapping[str, Mapping[str, Any]]
+) -> Sides:
     sides = one.rows(names)
+    for rows in (one.queries, one.answers or {}):
+        for name in rows:
+            if name in sources:
+                check_source(name, rows[name], sources[name])
     both = set(sides.ids or ()) & set(fit.ids or ())
     if both:
         raise RowMismatchError(

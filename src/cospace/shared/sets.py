@@ -20,9 +20,20 @@ __all__ = ["RetrievalSet", "Split", "split_texts"]
 class PairedTexts(Protocol):
     """Texts with ids, some of them in pairs: a :class:`~cospace.corpus.Corpus`."""
 
-    ids: tuple[str, ...]
-    texts: tuple[str, ...]
-    pairs: tuple[str, ...] | None
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the texts."""
+        ...
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts."""
+        ...
+
+    @property
+    def pairs(self) -> tuple[str, ...] | None:
+        """What the two texts of a pair share."""
+        ...
 
 
 class Sides(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -19,7 +20,7 @@ from cospace.shared.canonical import canonical_variates
 from cospace.shared.choose import Choice
 from cospace.shared.control import Control, control_of
 from cospace.shared.keeping import Kept, read_space, write_space
-from cospace.shared.member import Member, Search
+from cospace.shared.member import Member, Search, check_source, source_of
 from cospace.shared.procrustes import generalized_procrustes
 from cospace.shared.scaling import Floats, Spectrum
 from cospace.shared.settings import check_settings, given, settle
@@ -182,6 +183,7 @@ class SharedSpace:
         for number, encoder in enumerate(blocks.encoders):
             x = texts.rows[encoder.name] - encoder.mean
             self._join(blocks, number, shares[encoder.name], x.T @ x)
+            self._tell_source(encoder.name, spaces[encoder.name])
         self.ids_: tuple[str, ...] | None = texts.ids
         self.centroid_: Floats | None = self._centroid(texts)
         self.control_: Control | None = None
@@ -291,6 +293,9 @@ class SharedSpace:
             )
             self.warnings_ += (f"{name}: one direction holds {share:.1%} of the variance; {told}.",)
 
+    def _tell_source(self, name: str, rows: Any) -> None:
+        self.members_[name] = replace(self.members_[name], source=source_of(rows))
+
     def _centroid(self, texts: Texts) -> Floats:
         total = np.zeros((texts.n, self.width_))
         have = np.zeros((texts.n, 1))
@@ -327,12 +332,15 @@ class SharedSpace:
         Raises
         ------
         InputError
-            Before fit; for rows that are no finite numbers, or of another width.
+            Before fit; for rows that are no finite numbers, or of another width; for a Space that
+            says to be of another site, pooling or weights than that of the fit.
         UnknownNameError
             For another model.
         """
         self._fitted()
-        return self._map(self.forward_, model).points(_rows(rows))
+        forward = self._map(self.forward_, model)
+        check_source(model, rows, self.members_[model].source)
+        return forward.points(_rows(rows))
 
     def inverse_transform(self, coordinates: Any, model: str) -> Floats:
         """Rows of a model (n, d_m) from shared coordinates (n, k): the linear way back of least error.
@@ -367,7 +375,7 @@ class SharedSpace:
             As :meth:`transform`.
         """
         x = np.asarray(to_numpy(_rows(rows)), dtype=np.float64)
-        back = self.inverse_transform(self.transform(x, model), model)
+        back = self.inverse_transform(self.transform(rows, model), model)
         free = x - self.forward_[model].center
         return float(np.sum((x - back) ** 2) / np.sum(free**2))
 
@@ -416,6 +424,7 @@ class SharedSpace:
             new = newcomer(name, x, consensus, self.choice_)
         forward = new.map(self.choice_, self.values_, self.search_.unit)
         self._enter(name, forward, new.share, new.n, new.own, new.products, added=True)
+        self._tell_source(name, rows)
         return self
 
     def save(self, path: str | Path) -> None:
