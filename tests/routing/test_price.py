@@ -29,13 +29,17 @@ def test_a_true_signal_buys_more_than_a_coin(simulated):
     found = judge_routing(
         pool,
         [space],
-        features=["prompt"],
+        features=["prompt", "group"],
         predictor="logistic",
         draws=400,
         permutations=19,
         cost={"one": 1, "two": 4},
     )
-    curve = found.curve
+    assert len(found.curve) == 18
+    curve = [point for point in found.curve if point.features == "prompt"]
+    beside = [point for point in found.curve if point.features == "group"]
+    # most of the signal is within groups, so that the group alone buys less
+    assert beside[4].accuracy < curve[4].accuracy
     assert found.prices == {"one": 1.0, "two": 4.0}
     assert curve[0].price == 1.0
     assert curve[0].accuracy == found.policy("only one").accuracy

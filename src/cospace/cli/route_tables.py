@@ -110,9 +110,12 @@ def _area(area: Area) -> str:
 
 
 def _curve(found: Routing) -> list[str]:
-    rows = [["budget", "price paid", "right %", "95 %", "best coin %", "less coin", "95 %"]]
+    rows = [
+        ["router", "budget", "price paid", "right %", "95 %", "best coin %", "less coin", "95 %"]
+    ]
     rows += [
         [
+            visible(p.features),
             f"{p.budget:.4g}",
             f"{p.price:.4g}",
             f"{100 * p.accuracy:.1f}",
@@ -123,12 +126,11 @@ def _curve(found: Routing) -> list[str]:
         ]
         for p in found.curve
     ]
-    of = next(each.name for each in found.sets if not each.needs_answers)
     asked = ", ".join(f"{name} {price:g}" for name, price in found.prices.items())
-    lines = aligned(rows, range(7))
+    lines = aligned(rows, range(1, 8))
     lines += wrapped(
         visible(
-            f"Router {of} at a price ({asked}). Budgets are held on training rows; what other rows then cost is "
+            f"Accuracy at a price ({asked}). Budgets are held on training rows; what other rows then cost is "
             "measured. Best coin: a fixed model, or chance between two, for what was paid."
         )
     )

@@ -254,10 +254,10 @@ def _area(area: Area) -> dict[str, str]:
 def _price(result: Routing) -> dict[str, Any]:
     low, high = min(result.prices.values()), max(result.prices.values())
     width = high - low
-    named = next(each.name for each in result.sets if not each.needs_answers)
-    series = [
+    names = list(dict.fromkeys(p.features for p in result.curve))
+    series: list[dict[str, Any]] = [
         {
-            "label": "router",
+            "label": name,
             "points": [
                 {
                     "x": (p.price - low) / width,
@@ -269,8 +269,12 @@ def _price(result: Routing) -> dict[str, Any]:
                     f"best coin ({span(100 * p.gain_low, 100 * p.gain_high, 1)})",
                 }
                 for p in result.curve
+                if p.features == name
             ],
-        },
+        }
+        for name in names
+    ]
+    series.append(
         {
             "label": "best coin",
             "points": [
@@ -281,12 +285,13 @@ def _price(result: Routing) -> dict[str, Any]:
                     "title": f"paid {brief(p.price)}: {_percent(p.mix)} % right",
                 }
                 for p in result.curve
+                if p.features == names[0]
             ],
-        },
-    ]
+        }
+    )
     told = joined([f"{name} {brief(price)}" for name, price in result.prices.items()])
     panel = {
-        "title": f"router on {named}",
+        "title": f"routers on {joined(names)}",
         "description": "Accuracy over the price paid, beside the best coin between fixed models.",
         "x_label": "mean price of an answer, as paid on unseen items",
         "x_marks": [(i / 4, brief(low + i * width / 4)) for i in range(5)],
@@ -300,6 +305,7 @@ def _price(result: Routing) -> dict[str, Any]:
     rows = [
         [
             {"text": brief(p.budget), "head": True},
+            p.features,
             brief(p.price),
             {"text": _percent(p.accuracy), "note": span(100 * p.low, 100 * p.high, 1)},
             _percent(p.mix),
@@ -323,6 +329,7 @@ def _price(result: Routing) -> dict[str, Any]:
                 "caption": "In %, with 95 % intervals over items.",
                 "columns": [
                     {"label": "Budget"},
+                    {"label": "Router"},
                     *_numbers("Price paid", "Right", "Best coin", "Less the coin"),
                 ],
                 "groups": [{"label": None, "rows": rows}],

@@ -143,10 +143,11 @@ def judge_routing(
         areas += _areas(pool, fit, elsewhere, base, fold, counts)
     headroom, policies = _policies(pool, fits, base, counts)
     curve_of = next((fit for fit in fits if not fit.features.needs_answers), None)
-    curve = (
-        ()
-        if price is None or curve_of is None
-        else price_curve(pool, curve_of, base, fold, price, counts)
+    beside = [fit for fit in fits if fit.features.blocks == ("group",) and fit is not curve_of]
+    curve = tuple(
+        point
+        for fit in ([] if price is None or curve_of is None else [curve_of, *beside])
+        for point in price_curve(pool, fit, base, fold, np.asarray(price), counts)
     )
     main = sets[0]
     signal, p = _signal([each for each in areas if each.features == main.name]), None

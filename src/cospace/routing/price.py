@@ -28,6 +28,8 @@ WEIGHTS = 400
 class PricePoint:
     """A router held to a budget."""
 
+    features: str
+    """Feature set of the router."""
     budget: float
     """Mean price an item that the router may spend on its training rows."""
     price: float
@@ -115,6 +117,7 @@ def price_curve(
         low, high = percentile_interval(np.stack([drawn, gain], axis=1))
         found.append(
             PricePoint(
+                features=fit.features.name,
                 budget=float(budget),
                 price=spent,
                 accuracy=accuracy,

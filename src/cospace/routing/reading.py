@@ -95,7 +95,13 @@ def signal_text(result: Routing) -> str:
         "groups the interval includes 0.5",
         "not shown": f"No signal is shown in {name}{shuffled}",
     }[result.signal]
-    return f"{what} (areas under the ROC curve: {told})."
+    text = f"{what} (areas under the ROC curve: {told})."
+    if result.signal == "found" and not any(each.unseen.above for each in areas):
+        text += (
+            " It is not shown in groups that were not fitted on: it may be a finer category, such as the template of a "
+            "prompt."
+        )
+    return text
 
 
 def _area(value: float | None) -> str:

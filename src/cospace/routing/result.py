@@ -93,7 +93,8 @@ class Routing(Result):
     prices: Mapping[str, float]
     """Model -> price; empty where none were given."""
     curve: tuple[PricePoint, ...]
-    """Accuracy over budgets, of the first set that needs no answers; empty without prices."""
+    """Accuracy over budgets, of the first set that needs no answers, and of the group alone beside
+    it, where there is such a set; empty without prices."""
     verdict: str
     """``none`` (no headroom to judge by), ``better``, ``worse``, or ``not shown``."""
     signal: str
