@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from cospace.cli import steer, steer_generate, steer_transfer
+from cospace.cli import space, space_score, space_sweep, steer, steer_generate, steer_transfer
 from cospace.cli.affine import affine
 from cospace.cli.compare import compare
 from cospace.cli.corpus import corpus
@@ -128,6 +128,21 @@ steering.command(cls=_Command, short_help="Continue prompts with and without a v
     steer_generate.generate
 )
 app.add_typer(steering)
+spaces = typer.Typer(
+    name="space",
+    help="Fit one space to many models, and test it on texts that no fit saw.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for command, summary in (
+    (space.fit, "Fit one space to all models of a store."),
+    (space_score.score, "Let models find each other's texts, beside baselines."),
+    (space_sweep.sweep, "Score at every depth and pooling."),
+    (space.add, "Add a model to a finished space."),
+    (space.apply, "Take rows into the space, or through it to another model."),
+):
+    spaces.command(cls=_Command, short_help=summary)(command)
+app.add_typer(spaces)
 
 
 def run(words: Sequence[str]) -> int:
