@@ -134,14 +134,15 @@ spaces = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command, summary in (
-    (space.fit, "Fit one space to all models of a store."),
-    (space_score.score, "Let models find each other's texts, beside baselines."),
-    (space_sweep.sweep, "Score at every depth and pooling."),
-    (space.add, "Add a model to a finished space."),
-    (space.apply, "Take rows into the space, or through it to another model."),
-):
-    spaces.command(cls=_Command, short_help=summary)(command)
+spaces.command(cls=_Command, short_help="Fit one space to all models of a store.")(space.fit)
+spaces.command(cls=_Command, short_help="Let models find each other's texts, beside baselines.")(
+    space_score.score
+)
+spaces.command(cls=_Command, short_help="Score at every depth and pooling.")(space_sweep.sweep)
+spaces.command(cls=_Command, short_help="Add a model to a finished space.")(space.add)
+spaces.command(
+    cls=_Command, short_help="Take rows into the space, or through it to another model."
+)(space.apply)
 app.add_typer(spaces)
 
 
