@@ -34,6 +34,7 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "cospace.steering.transfer_sweep:TransferSweep",
             "cospace.report.steering:transfer_page",
         ),
+        "shared_score": ("cospace.shared:SharedScore", "cospace.report.shared_space:score_page"),
         "routing": ("cospace.routing:Routing", "cospace.report.route:route_page"),
         "token geometry": ("cospace.tokens:TokenGeometry", "cospace.report.tokens:tokens_page"),
         "token comparison": ("cospace.tokens:TokenComparison", "cospace.report.tokens:tokens_page"),
