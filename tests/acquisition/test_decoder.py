@@ -279,6 +279,18 @@ def test_likelihoods_are_those_of_the_model(decoders):
         assert np.allclose(last[i], logs[-1, [3, 9]], rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["llama", "gpt_neox"])
+def test_likelihoods_from_a_place_on_are_those_of_all(decoders, kind):
+    decoder = decoders(kind)
+    tokens = decoder.encode(TEXTS)
+    places = [max(len(each) - 1 - i % 2, 1) for i, each in enumerate(tokens)]
+    whole = decoder.log_likelihoods(tokens)
+    part = decoder.log_likelihoods(tokens, places=places)
+    for every, some, place, text in zip(whole, part, places, tokens, strict=True):
+        assert len(some) == len(text) - place
+        assert np.allclose(some, every[place - 1 :], rtol=0, atol=1e-6)
+
+
 def test_small_batches_change_nothing(decoders, vector):
     whole, small = decoders("llama"), decoders("llama", batch_tokens=5)
     found = []

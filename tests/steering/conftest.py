@@ -92,8 +92,10 @@ class Toy:
     def next_log_probs(self, texts, candidates):
         return np.array([self.logs(t.ids)[-1][c] for t, c in zip(texts, candidates)])  # noqa: B905
 
-    def log_likelihoods(self, texts):
-        return [self.logs(t.ids)[np.arange(len(t) - 1), t.ids[1:]] for t in texts]
+    def log_likelihoods(self, texts, *, places=None):
+        found = [self.logs(t.ids)[np.arange(len(t) - 1), t.ids[1:]] for t in texts]
+        begin = [1] * len(texts) if places is None else places
+        return [each[start - 1 :] for each, start in zip(found, begin, strict=True)]
 
     def nearest_tokens(self, vector, k=10):
         cosines = self.head @ vector / np.linalg.norm(self.head, axis=1) / np.linalg.norm(vector)

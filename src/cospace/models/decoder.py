@@ -187,22 +187,35 @@ class Decoder:
         found = np.empty((len(texts), len(candidates[0])))
 
         def run(batch: Batch, part: list[int]) -> None:
-            logits = self._logits(batch, last=True)[:, -1].double().log_softmax(dim=-1)
+            logits = self._logits(batch, last=1)[:, -1].double().log_softmax(dim=-1)
             wanted = torch.tensor([list(candidates[i]) for i in part], device=logits.device)
             found[part] = logits.gather(1, wanted).cpu().numpy()
 
         self._over(texts, run)
         return found
 
-    def log_likelihoods(self, texts: Sequence[Tokens]) -> list[Floats]:
-        """Log probability of every token but the first, given those before it, in nats."""
+    def log_likelihoods(
+        self, texts: Sequence[Tokens], *, places: Sequence[int] | None = None
+    ) -> list[Floats]:
+        """Log probability of every token but the first, given those before it, in nats.
+
+        Parameters
+        ----------
+        texts
+            Tokens.
+        places
+            Of each text, where to begin (1 or later): what predicts earlier tokens is not computed.
+            By default 1.
+        """
         found: dict[int, Floats] = {}
+        begin = [1] * len(texts) if places is None else places
 
         def run(batch: Batch, part: list[int]) -> None:
-            logits = self._logits(batch, last=False)
+            most = max(len(texts[i]) - begin[i] for i in part) + 1
+            logits = self._logits(batch, last=most)
             for row, i in enumerate(part):
-                own = logits[row, batch.ids.shape[1] - len(texts[i]) : -1].double()
-                wanted = torch.from_numpy(texts[i].ids[1:]).to(own.device)
+                own = logits[row, begin[i] - 1 - len(texts[i]) : -1].double()
+                wanted = torch.from_numpy(texts[i].ids[begin[i] :]).to(own.device)
                 chosen = own.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
                 found[i] = chosen.cpu().numpy()
 
@@ -344,11 +357,12 @@ class Decoder:
             )
         return found
 
-    def _logits(self, batch: Batch, *, last: bool) -> Any:
+    def _logits(self, batch: Batch, *, last: int) -> Any:
+        """Logits at the last positions, or at all where the model cannot leave the others out."""
         inputs = self._reader.inputs(batch)
         if not self._positions:
             inputs.pop("position_ids", None)
-        options = {"logits_to_keep": 1} if last and self._last_alone else {}
+        options = {"logits_to_keep": last} if self._last_alone else {}
         return self.model(**inputs, **options, use_cache=False).logits
 
     def _over(self, texts: Sequence[Tokens], run: Callable[[Batch, list[int]], None]) -> None:

@@ -171,11 +171,14 @@ def _by_texts(decoder: Decoder, items: Sequence[ChoiceItem], template: str) -> C
             for answer in item.texts
         ]
     )
-    logs = decoder.log_likelihoods(texts)
+    places = [
+        max(first_difference(texts[2 * i], texts[2 * i + 1], f"item {i}"), 1)
+        for i in range(len(items))
+    ]
+    logs = decoder.log_likelihoods(texts, places=np.repeat(places, 2).tolist())
     shares = []
     for i in range(len(items)):
-        place = max(first_difference(texts[2 * i], texts[2 * i + 1], f"item {i}"), 1)
-        match, other = (each[place - 1 :].mean() for each in logs[2 * i : 2 * i + 2])
+        match, other = (each.mean() for each in logs[2 * i : 2 * i + 2])
         shares.append(float(1.0 / (1.0 + np.exp(other - match))))
     found = tuple(shares)
     return ChoiceScores(float(np.mean(found)), found, found, None, None, len(items))
