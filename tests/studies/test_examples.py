@@ -25,7 +25,8 @@ FILES = sorted(path for path in EXAMPLES.glob("*.toml") if path.stem not in OTHE
 def test_a_study_file_names_texts_and_tasks_that_there_are(path):
     found = read_settings(path, AffineHomotopySettings)
     assert found.texts in CORPORA
-    assert set(found.tasks) <= {*PACKAGED, *GLUE}
+    written = {task for task in found.tasks if task.startswith("seed-ensemble/")}  # by an example
+    assert set(found.tasks) - written <= {*PACKAGED, *GLUE}
     assert set(found.extrinsic_depths) <= set(found.depths)
 
 

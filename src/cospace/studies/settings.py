@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -51,13 +52,23 @@ def _told(where: tuple[int | str, ...], first: object, kind: type[Settings]) -> 
     key = ".".join(map(str, where))
     found = dict(first) if isinstance(first, dict) else {}
     if found.get("type") == "extra_forbidden":
-        near = difflib.get_close_matches(str(where[-1]), kind.model_fields, n=1)
+        known = _section(kind, where[:-1]).model_fields
+        near = difflib.get_close_matches(str(where[-1]), known, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
-        return f"there is no key {key!r}.{meant} Known: {', '.join(kind.model_fields)}."
+        return f"there is no key {key!r}.{meant} Known: {', '.join(known)}."
     if found.get("type") == "missing":
         return f"the key {key!r} is missing."
     words = str(found.get("msg", "")).removeprefix("Value error, ")
     return f"{key} is {found.get('input')!r}: {words[:1].lower()}{words[1:].rstrip('.')}."
+
+
+def _section(kind: type[Settings], where: Sequence[int | str]) -> type[Settings]:
+    """Settings of a section of the file, such as ``[steering]``."""
+    for key in where:
+        hint = kind.model_fields[str(key)].annotation
+        kinds = [one for one in (hint, *get_args(hint)) if isinstance(one, type)]
+        kind = next(one for one in kinds if issubclass(one, Settings))
+    return kind
 
 
 def models_named(references: tuple[str, ...], base: Path) -> tuple[str, ...]:
