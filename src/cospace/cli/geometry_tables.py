@@ -26,9 +26,9 @@ def print_geometry_study(result: SharedGeometryStudy) -> None:
     models = count(len(geometry.models), "model")
     write([*wrapped(visible(f"{result.title}: {models}")), ""])
     write(_matrices(result))
-    rows = [["near a token", "matrices", "weights", "apart", *_ks(result), "(dimension, Spearman)"]]
+    rows = [["near a token", "matrices", "weights", "apart", *_ks(result)]]
     rows += [row for one in geometry.comparisons for row in _near(one, result)]
-    write([*aligned(rows, right=range(2, len(rows[0]) - 1)), ""])
+    write([*aligned(rows, right=range(2, len(rows[0]))), ""])
     if geometry.coherence:
         rows = [["coherence with dimension, Spearman", "star", "p", "pair", "p"]]
         for words in geometry.coherence:
@@ -59,7 +59,8 @@ def print_geometry_study(result: SharedGeometryStudy) -> None:
     write([""])
     legend = (
         "Cosines: Pearson's correlation over all pairs of shared tokens. Weights: mean cosine of LLE weights. Apart: "
-        "tokens that share no neighbour. Published: by the paper, of other models."
+        "tokens that share no neighbour. k: Spearman's correlation of the dimension of so many neighbours. "
+        "Published: by the paper, of other models."
     )
     if result.steering:
         legend += (
@@ -108,7 +109,6 @@ def _near(one: TokenComparison, result: SharedGeometryStudy) -> Rows:
             f"{near.mean:.3f}",
             f"{near.apart_share:.1%}",
             *(_value(known.get((near.role_a, near.role_b, k))) for k in _numbers(result)),
-            "",
         ]
         for near in one.local
     ]
