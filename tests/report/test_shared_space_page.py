@@ -149,11 +149,11 @@ def test_a_loss_to_maps_that_happened_to_do_best_is_told(score):
 
 def test_controls_groups_words_and_the_leading_direction_are_told(score):
     told = " ".join(one["text"] for one in findings(score))
-    assert "After a fit on shuffled rows new are found with" in told
-    assert "Words alone find new with" in told
+    assert "After a fit on shuffled rows, new texts are found with" in told
+    assert "Words alone find new texts with" in told
     assert "Inside every model its own paraphrases are found with" in told
-    assert "texts of the same group, new are found with" in told
-    assert "texts nearest in length, new are found with" in told
+    assert "texts of the same group, new texts are found with" in told
+    assert "texts nearest in length, new texts are found with" in told
     assert re.search(r"one direction holds up to 9\d\.\d% .*\(c\)", told)
 
 

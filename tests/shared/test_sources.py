@@ -57,5 +57,5 @@ def test_rows_of_another_site_are_refused(spaces, facts, told):
 
 def test_a_set_of_another_site_is_refused(spaces):
     other = {k: at(s.rows, k, start=100, site="block.9") for k, s in spaces.items()}
-    with pytest.raises(InputError, match="Rows of m0 have site block.9"):
+    with pytest.raises(InputError, match=r"Rows of m0 have site block\.9"):
         score_shared(spaces, [RetrievalSet("new", other)], methods=("gpa",), folds=2)

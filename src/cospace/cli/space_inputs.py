@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,7 @@ __all__ = [
     "are_files",
     "material",
     "numbers",
+    "opened",
     "read",
     "ridge_of",
     "runs_of",
@@ -281,7 +283,7 @@ def material(
         ids = first.ids
     files = are_files(inputs)
     manifests: dict[str, Any] = {"files": list(inputs)}
-    known: dict[str, str] = {}
+    known: Mapping[str, str] = {}
     if asked.texts is not None:
         known = _named(asked)
     if not files:
@@ -316,7 +318,8 @@ def _of(known: Mapping[str, str], ids: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(known[one] for one in ids) if known else None
 
 
-def _named(asked: Searched) -> dict[str, str]:
+@lru_cache(maxsize=1)
+def _named(asked: Searched) -> Mapping[str, str]:
     told = {"texts": "--texts"}
     corpus = corpus_of(
         Reading(texts=str(asked.texts), limit=asked.limit, columns=asked.columns, typed=told)

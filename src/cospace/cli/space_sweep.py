@@ -18,6 +18,8 @@ from cospace.cli.space_inputs import (
     Where,
     material,
     numbers,
+    opened,
+    runs_of,
     settings_of,
 )
 from cospace.cli.space_score import (
@@ -103,7 +105,12 @@ def sweep(
         held_out, paraphrases, tuple(transfer or ()), texts, limit, tuple(columns or ()), seed
     )
     folder = into if into is not None else store.with_name(f"{store.name}-space-sweep")
-    grid = [(kind, depth) for kind in kinds for depth in wanted]
+    grid = [
+        (kind, depth, Where.of(depth, None, kind, models, corpus))
+        for kind in kinds
+        for depth in wanted
+    ]
+    runs_of(opened([str(store)]), grid[0][2])
     cells: list[SweepCell] = []
     refused: list[Refusal] = []
     names: tuple[str, ...] = ()
@@ -112,8 +119,7 @@ def sweep(
     say(f"steps done go to {folder}: an interrupted sweep goes on from there")
     try:
         with progress_bar() as progress:
-            for at, (kind, depth) in enumerate(grid):
-                where = Where.of(depth, None, kind, models, corpus)
+            for at, (kind, depth, where) in enumerate(grid):
                 read = material([str(store)], where, asked, options)
                 names, manifests = tuple(read.fit), read.manifests
                 n = next(iter(read.fit.values())).n

@@ -116,7 +116,7 @@ def _against(result: SharedScore, label: str) -> dict[str, str]:
         f"top-1 {number(ours.value)} ({span(ours.low, ours.high)}; chance {number(ours.chance)})"
     )
     if second is None:
-        text = f"On {label}, {name} reaches {reached}; no pairwise maps were fitted beside it."
+        text = f"On {_called(label)}, {name} reaches {reached}; no pairwise maps were fitted beside it."
         return {"text": text, "tone": "untested"}
     one = result.contrast(second, set=label)
     theirs = result.get(second, set=label).value
@@ -126,7 +126,7 @@ def _against(result: SharedScore, label: str) -> dict[str, str]:
         "not told apart": "ties with",
     }[one.verdict]
     text = (
-        f"On {label}, {name} {verb} the best pairwise maps ({second}): {reached} against {number(theirs)}, "
+        f"On {_called(label)}, {name} {verb} the best pairwise maps ({second}): {reached} against {number(theirs)}, "
         f"{_more(one)}."
     )
     hardest = max(
@@ -166,15 +166,22 @@ def _controls(result: SharedScore, label: str) -> list[dict[str, str]]:
         None,
     )
     if mixed is not None and inside is not None:
+        lesson = (
+            ""
+            if _near(inside)
+            else ", where there is nothing to find: in-sample numbers show nothing"
+        )
         text = (
-            f"After a fit on shuffled rows {label} are found with {number(mixed.value)} (chance "
-            f"{number(mixed.chance)}), while the shuffled rows themselves are with {number(inside.value)}: in-sample "
-            "numbers show nothing."
+            f"After a fit on shuffled rows, {_called(label)} are found with {number(mixed.value)} (chance "
+            f"{number(mixed.chance)}), and the shuffled rows themselves with {number(inside.value)}{lesson}."
         )
         told.append({"text": text, "tone": "chance" if _near(mixed) else "outside"})
     words = known.get(("words", "held out", "all"))
     if words is not None:
-        text = f"Words alone find {label} with {number(words.value)}, the shared space with {number(ours.value)}."
+        text = (
+            f"Words alone find {_called(label)} with {number(words.value)}, the shared space with "
+            f"{number(ours.value)}."
+        )
         tone = "above" if ours.low > words.high else "chance"
         told.append({"text": text, "tone": tone})
     within = known.get(("within", "held out", "all"))
@@ -183,7 +190,7 @@ def _controls(result: SharedScore, label: str) -> list[dict[str, str]]:
             f"Inside every model its own paraphrases are found with {number(within.value)}: across models "
             f"{number(ours.value)} is {ours.value / within.value:.0%} of that."
             if within.value > 0.0
-            else f"Inside every model none of its own paraphrases of {label} is found."
+            else "Inside every model none of its own paraphrases is found."
         )
         told.append({"text": text, "tone": "untested"})
     few = known.get(("shared", "held out", "any"))
@@ -197,11 +204,16 @@ def _controls(result: SharedScore, label: str) -> list[dict[str, str]]:
             else "not told from chance"
         )
         text = (
-            f"Among {one.gallery} texts {word}, {label} are found with {number(one.value)} (any {few.gallery} texts: "
-            f"{number(few.value)}; chance {number(one.chance)}): what is shared is {there}."
+            f"Among {one.gallery} texts {word}, {_called(label)} are found with {number(one.value)} (any "
+            f"{few.gallery} texts: {number(few.value)}; chance {number(one.chance)}): what is shared is {there}."
         )
         told.append({"text": text, "tone": "above" if there == "still there" else "chance"})
     return told
+
+
+def _called(label: str) -> str:
+    """A set inside a sentence."""
+    return {"new": "new texts", "paraphrase": "paraphrases"}.get(label, f"texts of {label}")
 
 
 def _near(one: Score) -> bool:

@@ -285,6 +285,7 @@ def _ranks(near: Floats, own: Floats) -> tuple[npt.NDArray[np.int64], npt.NDArra
     return above, equal
 
 
+@lru_cache(maxsize=256)
 def _values(n: int, gallery: int) -> tuple[Floats, Floats, Floats]:
     """Top-1, top-5 and 1 / rank for every number of nearer ones among n, in a gallery of a size."""
     nearer = np.arange(n)
