@@ -168,6 +168,8 @@ def test_a_rotated_copy_is_the_same_everywhere(study, decoders, behaviour, tmp_p
         )
     )
     assert found.matrix()[0][1] == pytest.approx(1.0, abs=1e-6)
+    assert not found.untied
+    assert "matrices" not in {section["id"] for section in geometry_study_page(found)["sections"]}
     by_figure = {claim.figure: claim for claim in found.claims}
     near = by_figure["LLE weights, mean cosine"]
     assert (near.ours_low, near.ours_high) == (pytest.approx(1.0, abs=1e-4),) * 2
@@ -227,8 +229,10 @@ def test_the_page_has_every_part_and_points_at_its_records(study, tmp_path):
     assert {"near", "dimension", "coherence", "undertrained", "steering-1", "models"} <= set(ids)
     assert len(ids) == len(set(ids))
     (maps,) = [s for s in page["sections"] if s["id"] == "matrices"]
-    for block, which in zip(maps["blocks"], ("embeddings", "unembeddings"), strict=True):
-        assert block["title"] == f"Cosines of pairs, {which}"
+    for which, label, block in zip(
+        ("embeddings", "unembeddings"), maps["blocks"][::2], maps["blocks"][1::2], strict=True
+    ):
+        assert label["text"] == f"{which.capitalize()}:"
         grid = [
             [None if i == j else value for j, value in enumerate(line)]
             for i, line in enumerate(found.matrix(which))
@@ -245,7 +249,7 @@ def test_the_page_has_every_part_and_points_at_its_records(study, tmp_path):
             assert row["value"] == pytest.approx(point["y"])
     written = write_report(found, tmp_path / "page.html").read_text()
     assert "What the paper says, and ours" in written
-    assert "GPT-NeoX-20B and OLMo-7B" in written
+    assert "0.320 (GPT-NeoX-20B and OLMo-7B: one tokenizer, other data)" in written
 
 
 @pytest.fixture

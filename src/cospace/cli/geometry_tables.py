@@ -75,16 +75,11 @@ def print_geometry_study(result: SharedGeometryStudy) -> None:
 def _matrices(result: SharedGeometryStudy) -> list[str]:
     from cospace.studies.shared_geometry.result import MATRICES
 
-    grids = {which: result.matrix(which) for which in MATRICES}
-    several = grids["embeddings"] != grids["unembeddings"]
     lines: list[str] = []
     names = [visible(name) for name in result.geometry.models]
-    for which, grid in grids.items():
-        if which == "unembeddings" and (
-            not several or not any(x is not None for i, r in enumerate(grid) for x in r[:i])
-        ):
-            continue
-        title = f"cosines, {which}" if several else "cosines"
+    for which in MATRICES if result.untied else MATRICES[:1]:
+        grid = result.matrix(which)
+        title = f"cosines, {which}" if result.untied else "cosines"
         rows = [[title, *names]]
         for name, line in zip(names, grid, strict=True):
             rows.append([name, *map(_value, line)])

@@ -118,7 +118,8 @@ def _titled(one: Steered) -> str:
 def _paper(claims: tuple[Claim, ...]) -> Section:
     groups = []
     for topic, label in _TOPICS.items():
-        rows = [_claim(one) for one in claims if one.topic == topic]
+        figures = dict.fromkeys(one.figure for one in claims if one.topic == topic)
+        rows = [_claim([one for one in claims if one.figure == figure]) for figure in figures]
         if rows:
             groups.append({"label": label, "rows": rows})
     table = {
@@ -142,38 +143,43 @@ def _paper(claims: tuple[Claim, ...]) -> Section:
     }
 
 
-def _claim(one: Claim) -> list[Any]:
-    words = [one.theirs] if one.theirs else []
-    if one.theirs_value is not None:
-        words.insert(0, number(one.theirs_value))
+def _claim(same: list[Claim]) -> list[Any]:
+    """One figure of ours, with all that the paper says of its kind."""
+    one = same[0]
     ours = span(one.ours_low, one.ours_high)
     if one.ours_low is not None and one.ours_low == one.ours_high:
         ours = number(one.ours_low)
     return [
         {"text": one.figure, "head": True},
-        {"text": "; ".join(words), "note": one.theirs_on},
+        "; ".join(map(_theirs, same)),
         {"text": ours, "note": one.ours_on},
     ]
+
+
+def _theirs(one: Claim) -> str:
+    words = [one.theirs] if one.theirs else []
+    if one.theirs_value is not None:
+        words.insert(0, number(one.theirs_value))
+    return f"{', '.join(words)} ({one.theirs_on})"
 
 
 def _matrices(result: SharedGeometryStudy) -> list[Section]:
     """One map of embeddings and one of unembeddings, where some model has two matrices."""
     geometry = result.geometry
-    if len(geometry.models) < 3 or result.matrix("embeddings") == result.matrix("unembeddings"):
+    if len(geometry.models) < 3 or not result.untied:
         return []
-    maps = [
-        likeness_map(geometry, partial(_role, which=which), f"Cosines of pairs, {which}")
-        for which in MATRICES
-        if any(
-            value is not None for i, line in enumerate(result.matrix(which)) for value in line[:i]
-        )
-    ]
+    blocks: list[dict[str, Any]] = []
+    for which in MATRICES:
+        lower = [line[:i] for i, line in enumerate(result.matrix(which))]
+        if any(value is not None for line in lower for value in line):
+            blocks.append({"kind": "text", "text": f"{which.capitalize()}:"})
+            blocks.append(likeness_map(geometry, partial(_role, which=which), f"Cosines, {which}"))
     return [
         {
             "id": "matrices",
             "title": "Embeddings and unembeddings",
             "intro": "As the paper draws them: of a tied model its one matrix stands in both.",
-            "blocks": maps,
+            "blocks": blocks,
         }
     ]
 

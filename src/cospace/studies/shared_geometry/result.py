@@ -128,6 +128,12 @@ class SharedGeometryStudy(Result):
                     found[i][j] = found[j][i] = getattr(whole, figure)
         return found
 
+    @property
+    def untied(self) -> bool:
+        """Whether some model has two matrices, so that embeddings and unembeddings differ."""
+        sides = [side for one in self.geometry.comparisons for side in (one.a, one.b)]
+        return any("output" in side.tensors for side in sides)
+
     def all_warnings(self) -> tuple[str, ...]:
         """Warnings of the study and of its parts, each once."""
         parts = [
