@@ -35,6 +35,10 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "cospace.report.steering:transfer_page",
         ),
         "shared_score": ("cospace.shared:SharedScore", "cospace.report.shared_space:score_page"),
+        "shared_sweep": (
+            "cospace.shared:SharedSweep",
+            "cospace.report.shared_space_sweep:sweep_page",
+        ),
         "routing": ("cospace.routing:Routing", "cospace.report.route:route_page"),
         "token geometry": ("cospace.tokens:TokenGeometry", "cospace.report.tokens:tokens_page"),
         "token comparison": ("cospace.tokens:TokenComparison", "cospace.report.tokens:tokens_page"),
