@@ -173,8 +173,8 @@ def _verdict_table(cells: list[SweepCell]) -> Table:
         )
     return table(
         "Top-1. Pairwise: the maps that did best on inner folds. Verdict: by the paired 95 % interval over texts. "
-        "Hardest: against the pairwise maps that happened to do best on these texts, which is biased against the shared "
-        "space.",
+        "Hardest: against the pairwise maps that happened to do best on these texts, which is biased against the "
+        "shared space.",
         "Depth",
         (
             ("Shared", "value", ""),
