@@ -20,6 +20,7 @@ from cospace.cli.models import models
 from cospace.cli.report import report
 from cospace.cli.route import route
 from cospace.cli.study import affine_homotopy, shared_geometry
+from cospace.cli.study_five import five_architectures
 from cospace.cli.tokens import tokens
 from cospace.errors import InputError
 
@@ -112,6 +113,9 @@ studies.command(
 studies.command(
     cls=_Command, short_help="Token embeddings of models, and steering vectors between them."
 )(shared_geometry)
+studies.command(cls=_Command, short_help="Many models in one space, and a router among them.")(
+    five_architectures
+)
 app.add_typer(studies)
 steering = typer.Typer(
     name="steer",

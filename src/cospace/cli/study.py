@@ -12,7 +12,7 @@ from cospace.cli.console import check_writable, command_line, print_json, progre
 from cospace.errors import InputError
 from cospace.result import Result
 
-__all__ = ["affine_homotopy", "shared_geometry"]
+__all__ = ["affine_homotopy", "keep", "outputs", "shared_geometry"]
 
 _Study = TypeVar("_Study", bound=Result)
 
@@ -49,7 +49,7 @@ def affine_homotopy(
     from cospace.studies.settings import read_settings
 
     settings = read_settings(study, AffineHomotopySettings)
-    folder, saved, page = _outputs(study, into)
+    folder, saved, page = outputs(study, into)
     read = read_encoders(settings, base=study.parent, store=store)
     say(f"results and steps done go to {folder}: an interrupted study goes on from there")
     try:
@@ -62,7 +62,7 @@ def affine_homotopy(
     result = result.with_provenance(command=command_line(ctx))
     from cospace.cli.study_tables import print_study
 
-    _keep(result, saved, page, None if json else print_study)
+    keep(result, saved, page, None if json else print_study)
 
 
 def shared_geometry(
@@ -97,7 +97,7 @@ def shared_geometry(
     from cospace.studies.shared_geometry.study import run
 
     settings = read_settings(study, SharedGeometrySettings)
-    folder, saved, page = _outputs(study, into)
+    folder, saved, page = outputs(study, into)
     say(f"results and steps done go to {folder}: an interrupted study goes on from there")
     try:
         with progress_bar() as progress:
@@ -115,10 +115,10 @@ def shared_geometry(
     result = result.with_provenance(command=command_line(ctx))
     from cospace.cli.geometry_tables import print_geometry_study
 
-    _keep(result, saved, page, None if json else print_geometry_study)
+    keep(result, saved, page, None if json else print_geometry_study)
 
 
-def _outputs(study: Path, into: Path | None) -> tuple[Path, Path, Path]:
+def outputs(study: Path, into: Path | None) -> tuple[Path, Path, Path]:
     """Folder of a study, its result and its report; refused before anything is computed."""
     folder = into if into is not None else study.with_suffix("")
     try:
@@ -131,7 +131,7 @@ def _outputs(study: Path, into: Path | None) -> tuple[Path, Path, Path]:
     return folder, saved, check_writable(folder / "report.html", [study])
 
 
-def _keep(result: _Study, saved: Path, page: Path, shown: Callable[[_Study], None] | None) -> None:
+def keep(result: _Study, saved: Path, page: Path, shown: Callable[[_Study], None] | None) -> None:
     """Save a study, write its report, and print it: in words, or as JSON."""
     from cospace.report import write_report
 

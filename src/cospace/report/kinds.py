@@ -30,6 +30,10 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "cospace.studies.shared_geometry.result:SharedGeometryStudy",
             "cospace.report.shared_geometry:geometry_study_page",
         ),
+        "five-architectures study": (
+            "cospace.studies.five_architectures.result:FiveArchitectures",
+            "cospace.report.five_architectures:five_architectures_page",
+        ),
         "transfer_sweep": (
             "cospace.steering.transfer_sweep:TransferSweep",
             "cospace.report.steering:transfer_page",

@@ -1,0 +1,112 @@
+"""``cospace study five-architectures`` on two tiny decoders: code paths alone, no results."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+LETTERS = [f"w{chr(97 + i)}" for i in range(26)]
+
+
+def lines(seed, n, **columns):
+    rng = np.random.default_rng(seed)
+    return "".join(
+        json.dumps(
+            {"id": f"s{seed}-{i}", "text": " ".join(rng.choice(LETTERS, 4 + i % 3))}
+            | {name: column(i, rng) for name, column in columns.items()}
+        )
+        + "\n"
+        for i in range(n)
+    )
+
+
+@pytest.fixture
+def study(tmp_path, decoders):
+    """A study file with texts beside it."""
+    for name, seed, n in (("first", 1, 90), ("second", 2, 60), ("other", 3, 60)):
+        (tmp_path / f"{name}.jsonl").write_text(lines(seed, n))
+    (tmp_path / "pairs.jsonl").write_text(lines(4, 60, pair=lambda i, rng: f"p{i // 2}"))
+    (tmp_path / "prompts.jsonl").write_text(
+        lines(
+            5,
+            60,
+            group=lambda i, rng: "xy"[i % 2],
+            label=lambda i, rng: " | ".join(sorted(set(rng.choice(LETTERS, 12).tolist()))),
+        )
+    )
+    models = ", ".join(json.dumps(str(path)) for path in decoders)
+    path = tmp_path / "study.toml"
+    path.write_text(
+        f"""
+title = "Two tiny decoders"
+models = [{models}]
+texts = "first.jsonl"
+replica = "second.jsonl"
+paraphrases = "pairs.jsonl"
+transfer = ["other.jsonl"]
+depths = [0.5, 1.0]
+space_depths = [1.0]
+poolings = ["mean", "last"]
+space_poolings = ["mean"]
+permutations = 99
+answering = [{models}]
+prompts = "prompts.jsonl"
+new_tokens = 2
+"""
+    )
+    return path
+
+
+def test_from_file_to_report_and_again(cli, study, tmp_path):
+    found = cli("study", "five-architectures", study, "--into", "out", "--store", "store")
+    assert found.code == 0, found.err
+    for words in ("Two tiny decoders: one, two", "held out", "paraphrases", "other.jsonl", "wins"):
+        assert words.split(",")[0] in found.out or words == "wins"
+    saved = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert saved["kind"] == "five-architectures study"
+    assert {cell["set"] for cell in saved["sweep"]["cells"]} == {
+        "held out",
+        "replica",
+        "paraphrases",
+        "other.jsonl",
+    }
+    assert saved["routing"]["models"] == ["one", "two"]
+    poolings = {one["pooling"] for one in saved["correspondence"]["agreements"]}
+    assert poolings == {"mean", "last", "mean, no sink"}
+    page = (tmp_path / "out" / "report.html").read_text()
+    for title in ("Agreement: ", "Shared space: ", "Router: "):
+        assert title in page
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "steps").iterdir()}
+    assert len(made) == 3
+    again = cli("study", "five-architectures", study, "--into", "out", "--store", "store")
+    assert again.out == found.out
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    assert cli("report", "out/study.json", "--out", "again.html").code == 0
+    assert (tmp_path / "again.html").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("space_depths = [0.25]", "space_depths names 0.25, and depths does not"),
+        ('space_poolings = ["max"]', "space_poolings names max, and poolings does not"),
+        (
+            'answering = ["gemma3-270m"]',
+            "answering names 'gemma3-270m', which is none of the models",
+        ),
+        ("answering = [models[0]]", "answering names 1 decoder"),
+        ("models = [models[0]]", "The study names 1 model; 2 or more share a space"),
+        ('transfer = ["first"]', "transfer names 'first' twice or by a reserved name"),
+        ("deep = 1", "there is no key 'deep'"),
+    ],
+)
+def test_mistakes_in_the_file_are_told_in_one_line(cli, study, decoders, line, words):
+    name = line.partition(" =")[0]
+    kept = [old for old in study.read_text().splitlines() if not old.startswith(f"{name} =")]
+    line = line.replace("models[0]", json.dumps(str(decoders[0])))
+    if name == "models":
+        kept = [old for old in kept if not old.startswith("answering")]
+    study.write_text("\n".join([*kept, line]))
+    assert words in cli("study", "five-architectures", study).mistake
