@@ -35,7 +35,7 @@ def score_page(result: SharedScore) -> dict[str, Any]:
         sections.append(
             {
                 "id": f"set-{i}",
-                "title": one.name,
+                "title": _called(one.name).capitalize(),
                 "intro": _about(result, one.name, paraphrases=one.paraphrases, n=one.n),
                 "blocks": blocks,
             }

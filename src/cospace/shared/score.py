@@ -357,19 +357,22 @@ class _Run:
             for one in self.leading()
             if one.share > _RULES
         ]
+        inside: list[str] = []
         for one in self.scores:
             if one.measure != "top1" or one.chance is None or one.method == "shared":
                 continue
             if one.sample == "shuffled, in-sample" and one.low > 2.0 * one.chance:
-                found.append(
-                    f"{one.method} finds {one.value:.0%} of shuffled rows in-sample (chance {one.chance:.1%}), where "
-                    "there is nothing to find: only held-out numbers count."
-                )
+                inside.append(f"{one.method} finds {one.value:.0%}")
             if one.sample == "shuffled, held out" and one.low > 2.0 * one.chance:
                 found.append(
                     f"{one.method} finds {one.value:.1%} of the texts of {one.set} after a fit on shuffled rows "
                     f"(chance {one.chance:.1%}): texts can be found without the fit, so subtract that."
                 )
+        if inside:
+            found.append(
+                f"In-sample there is much to find where there is nothing: of shuffled rows {', '.join(inside)} (chance "
+                f"{1.0 / min(self.gallery, self.fit.n):.1%}). Only held-out numbers count."
+            )
         widths = {one.width for one in choice.candidates}
         if len(widths) > 1 and choice.width == max(widths):
             found.append(
