@@ -197,7 +197,7 @@ def test_small_limits_are_refused():
 def test_files_that_are_no_task_are_refused(tmp_path):
     bare = write(tmp_path / "bare.jsonl", [{"text": f"t {i}"} for i in range(9)])
     with pytest.raises(
-        InputError, match=r"bare.jsonl has no labels: name their column with label="
+        InputError, match=r"bare.jsonl has no labels: call their column 'label'"
     ):
         load_task(bare)
     one = write(tmp_path / "one.jsonl", [{"text": f"t {i}", "label": "a"} for i in range(9)])
@@ -253,6 +253,6 @@ def test_tasks_check_their_split():
     with pytest.raises(InputError, match=r"Task t has no held-out text of the class 'c'"):
         Task("t", corpus("aabbccaabb"), Split(ids[:6], (*ids[6:], "i9")))
     with pytest.raises(
-        InputError, match=r"The corpus of task t has no labels: name their column with label="
+        InputError, match=r"The corpus of task t has no labels: call their column 'label'"
     ):
         Task("t", corpus(None), Split(ids[:4], ids[4:8]))

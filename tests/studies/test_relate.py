@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -60,6 +62,22 @@ def test_orders_of_targets_against_scipy():
     assert (known["affine", 0.0, "flat", 1.0].value, known["affine", 0.0, "flat", 1.0].p) == (
         None,
     ) * 2
+
+
+def test_few_encoders_have_an_exact_p():
+    rng = np.random.default_rng(4)
+    names = list("abcde")
+    tables = {("affine", d): rng.random((5, 5)) for d in (0.0, 1.0)}
+    found = [m for (k, d), t in tables.items() for m in mappability(t, names, kind=k, depth=d)]
+    (one,) = agreements(found, names, permutations=120, rng=0)
+    first, second = ([m.median for m in found if m.depth == d] for d in (0.0, 1.0))
+    values = [
+        stats.spearmanr(first, [second[i] for i in order]).statistic
+        for order in itertools.permutations(range(5))
+    ]
+    assert one.p == pytest.approx(np.mean(np.array(values) >= one.value - 1e-9), abs=1e-12)
+    (drawn,) = agreements(found, names, permutations=119, rng=0)
+    assert drawn.p == pytest.approx(one.p, abs=0.15)
 
 
 def test_a_table_without_differences_has_no_correlation():

@@ -23,6 +23,8 @@ __all__ = ["affine_distance", "check_options", "distance_between"]
 _LISTED = 10
 _FEW = 5
 _OVERFITTED = 1.25
+_NOTHING = 1e-9
+"""Share of the target's radius below which no error is worth a warning."""
 _HOW = {
     "affine": "least squares, weights multiplied by powers of squared errors, Newton steps",
     "translation": "weights multiplied by powers of squared errors, Newton steps",
@@ -317,6 +319,7 @@ def _notes(
     if (
         tested.errors is not None
         and tested.errors.maximum > _OVERFITTED * found.upper > found.rounding
+        and tested.errors.maximum > _NOTHING * target.radius.upper
     ):
         yield (
             f"On rows that were not fitted the largest error is {tested.errors.maximum:.4g}, in-sample "

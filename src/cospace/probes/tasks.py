@@ -86,7 +86,7 @@ class Task:
         """Label of every id."""
         if self.corpus.labels is None:
             raise InputError(
-                f"The corpus of task {self.name} has no labels: name their column with label=."
+                f"The corpus of task {self.name} has no labels: call their column 'label', or name it with label=."
             )
         return dict(zip(self.corpus.ids, self.corpus.labels, strict=True))
 
@@ -160,7 +160,7 @@ def load_task(
         return Task(str(ref), corpus, split, facts)
     corpus = Corpus.read(ref, label=label, text=text)
     if corpus.labels is None:
-        raise InputError(f"{ref} has no labels: name their column with label=.")
+        raise InputError(f"{ref} has no labels: call their column 'label', or name it with label=.")
     check_classes(corpus.labels, 2 * _LEAST, "labelled")
     out = split_rows(corpus.labels, corpus.groups, test, rng=draw)
     if not out.any():

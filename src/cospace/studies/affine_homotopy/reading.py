@@ -203,6 +203,11 @@ def _some(whole: Corpus, settings: AffineHomotopySettings, width: int) -> Corpus
             f"rows is {rows} and the widest encoder has {width} coordinates: {least} texts or more are "
             "needed, five a coordinate to fit and one held out."
         )
+    if least > len(whole):
+        raise InputError(
+            f"{settings.texts} has {len(whole):,} texts and the widest encoder {width} coordinates: {least:,} "
+            "texts or more are needed, five a coordinate to fit and one held out. Name a longer text."
+        )
     return subset(whole, rows, seed=settings.seed)
 
 

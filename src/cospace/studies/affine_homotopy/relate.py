@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,15 @@ __all__ = ["Errors", "agreements", "mappability", "rank_link", "related", "text_
 
 Floats = npt.NDArray[np.float64]
 Method = Literal["spearman", "pearson"]
+
+
+class _Orders(NamedTuple):
+    """Orders of encoders."""
+
+    places: npt.NDArray[np.int64]
+    """Shape (orders, encoders)."""
+    exact: bool
+    """Whether they are all that there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,25 +148,31 @@ def agreements(
     }
     return [
         Agreement(*first, *second, *_spearman(lists[first], lists[second], orders))
-        for first, second in combinations(lists, 2)
+        for first, second in itertools.combinations(lists, 2)
     ]
 
 
-def _orders(count: int, permutations: int, rng: int) -> list[npt.NDArray[np.int64]]:
+def _orders(count: int, permutations: int, rng: int) -> _Orders:
+    """All orders where that is no more than were asked for, else so many drawn ones."""
+    if math.factorial(count) <= permutations:
+        return _Orders(np.array(list(itertools.permutations(range(count)))), exact=True)
     generator = np.random.default_rng(rng)
-    return [generator.permutation(count) for _ in range(permutations)]
+    drawn = np.stack([generator.permutation(count) for _ in range(permutations)])
+    return _Orders(drawn, exact=False)
 
 
 def _spearman(
-    a: Sequence[float], b: Sequence[float], orders: Sequence[npt.NDArray[np.int64]]
+    a: Sequence[float], b: Sequence[float], orders: _Orders
 ) -> tuple[float | None, float | None]:
     """Correlation of ranks, and its one-sided p; None where all values of one are equal."""
     x, y = _unit(rankdata(a)), _unit(rankdata(b))
     if x is None or y is None:
         return None, None
     value = float(x @ y)
-    reached = int((y[np.asarray(orders)] @ x >= value - 1e-9).sum())
-    return value, (1 + reached) / (1 + len(orders))
+    reached = int((y[orders.places] @ x >= value - 1e-9).sum())
+    if orders.exact:  # the order as it is stands among them
+        return value, reached / len(orders.places)
+    return value, (1 + reached) / (1 + len(orders.places))
 
 
 def _unit(values: Floats) -> Floats | None:
