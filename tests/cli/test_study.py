@@ -151,6 +151,16 @@ def test_texts_too_few_for_the_width_are_refused(cli, study):
     assert words in result.err.splitlines()[-1]
 
 
+def test_a_text_too_short_for_the_width_is_told_as_such(cli, study, tmp_path):
+    path = study(texts="short.jsonl")
+    lines = (tmp_path / "texts.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "short.jsonl").write_text("".join(lines[:40]))
+    result = cli("study", "affine-homotopy", path)
+    assert result.code == 2
+    words = "short.jsonl has 40 texts and the widest encoder 16 coordinates: 96 texts or more"
+    assert words in result.err.splitlines()[-1]
+
+
 def test_rows_that_are_all_the_same_are_told_with_their_depth(cli, study):
     result = cli("study", "affine-homotopy", study(pooling="first", depths=[0.0, 1.0]))
     assert result.code == 2
