@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,28 @@ def test_a_store_remembers_site_and_pooling_in_the_space(cli, store):
         "'frist' is not a model in store"
         in cli(*fit, "--models", "frist,second", "--save", "t.safetensors").mistake
     )
+
+
+def test_a_model_of_a_store_joins_at_the_depth_of_the_others(cli, store, model_folders, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    third = tmp_path / "third"
+    shutil.copytree(model_folders[0], third)
+    weights = load_file(third / "model.safetensors")
+    save_file(
+        {k: v * 1.01 for k, v in weights.items()}, third / "model.safetensors", {"format": "pt"}
+    )
+    fit = ["space", "fit", store, "--depth", "0.5", "--method", "gpa", "--scaling", "none"]
+    assert cli(*fit, "--width", 6, "--save", "s.safetensors").code == 0
+    extracted(cli, [third], "texts.jsonl", "later")
+    found = cli("space", "add", "s.safetensors", "later", "--model", "third")
+    assert found.code == 0, found.err
+    assert "third: read at block.0, pooled by mean" in found.err
+    assert "third (added)" in found.out
+    words = ["space", "apply", "s.safetensors", "later", "--model", "third", "--out", "z.npz"]
+    assert cli(*words).code == 0
+    with np.load("z.npz") as made:
+        assert made["rows"].shape == (60, 6)
 
 
 def test_paraphrases_and_other_texts_are_searched_as_well(cli, model_folders, store, tmp_path):

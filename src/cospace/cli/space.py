@@ -167,7 +167,10 @@ def add(
     options = typed(ctx)
     source = next(iter(found.members_.values())).source
     where = _where(depth, site, pooling, model, corpus, source, options, key="depth")
-    found.add(model, _one(inputs, where, options, model))
+    rows = _one(inputs, where, options, model)
+    if "site" in rows.facts:
+        say(f"{model}: read at {rows.facts['site']}, pooled by {rows.facts['pooling']}")
+    found.add(model, rows)
     found.save(path)
     _print(found)
     say(f"saved: {path}")
