@@ -135,7 +135,23 @@ def test_a_claim_needs_enough_random_pushes(result):
     (finding,) = page["findings"]
     assert finding["tone"] == "above"
     assert "more than every control (p = 0.048 against random pushes)" in finding["text"]
-    assert page["sections"][0]["blocks"][0]["panels"][0]["series"][4]["label"] == "random map 2"
+    curves, spans = page["sections"][0]["blocks"]
+    labels = [row[0]["text"] for row in spans["groups"][0]["rows"]]
+    assert labels.count("random map 2") == 1
+    assert len(labels) == 23
+    # Of ten of a kind the one that moves it most is drawn, beside the place of its own records.
+    series = {one["label"]: one["points"] for one in curves["panels"][0]["series"]}
+    assert list(series) == [
+        "carried",
+        "own vector",
+        "shuffled rows",
+        "random map 1",
+        "random vector 1",
+    ]
+    assert "the one that moves it most; the table has all" in curves["caption"]
+    for label, points in series.items():
+        first = labels.index(label) * len(COEFFICIENTS)
+        assert [point["record"] for point in points] == [first, first + 1, first + 2]
 
 
 def test_a_transfer_that_does_nothing_is_headed_so(result):

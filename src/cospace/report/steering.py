@@ -30,6 +30,8 @@ _WORDS = {
 }
 LEVEL = 0.05
 """Largest p at which a carried vector is said to steer."""
+DRAWN = 3
+"""Random controls of a kind, at most, that are drawn one by one."""
 _TOLD = ("map", "site", "condition", "cosine", "coefficient", "score", "perplexity")
 _LEVELS = ("map", "map_method", "condition", "model", "site", "method")
 
@@ -155,10 +157,11 @@ def _named(condition: str) -> str:
 def _curves(result: TransferSweep, place: int = 0) -> dict[str, Any]:
     panels = []
     for each in result.transfers:
-        curves, first = {}, {}
+        curves, first, shown = {}, {}, _shown(each)
         for one in each.conditions:
             label = _named(one.condition)
-            curves[label], first[label] = one.curve, place
+            if one.condition in shown:
+                curves[label], first[label] = one.curve, place
             place += len(one.curve.points)
         moved = each.condition("transferred").curve
         panels.append(
@@ -170,11 +173,31 @@ def _curves(result: TransferSweep, place: int = 0) -> dict[str, Any]:
                 first_record=first,
             )
         )
+    many = any(len(_shown(each)) < len(each.conditions) for each in result.transfers)
+    left = (
+        " Of each kind of random control the one that moves it most; the table has all."
+        if many
+        else ""
+    )
     return {
         "kind": "curves",
         "caption": "All vectors are added at the same norms. Filled dots: the carried vector and the model’s own; "
-        "hollow: controls.",
+        f"hollow: controls.{left}",
         "panels": panels,
+    }
+
+
+def _shown(each: Transfer) -> set[str]:
+    """Conditions that are drawn: of many random ones of a kind that which moves the score most."""
+    kinds: dict[str, list[Carried]] = {}
+    for one in each.conditions:
+        kinds.setdefault(one.condition.partition(".")[0], []).append(one)
+    return {
+        one.condition
+        for same in kinds.values()
+        for one in (
+            same if len(same) <= DRAWN else [max(same, key=lambda one: abs(one.curve.span))]
+        )
     }
 
 
