@@ -35,12 +35,16 @@ def sweep():
 
 def test_verdicts_are_counted_and_every_loss_is_told(sweep):
     told = [one["text"] for one in sweep_findings(sweep)]
-    assert told[0].startswith("new: one shared space wins 1, ties 1 and loses 1 of 3 places")
+    assert told[0].startswith(
+        "On new texts, one shared space wins 1, ties 1 and loses 1 of 3 places"
+    )
     assert "on these texts 0, 3 and 0" in told[0]
     assert told[1] == (
-        "new, last, depth 0.5: it loses. 0.850 against 0.900 (ridge), difference −0.080 to −0.020."
+        "On new texts, last, depth 0.5, it loses: 0.850 against 0.900 (ridge), difference −0.080 to −0.020."
     )
-    assert told[2].startswith("paraphrase: one shared space wins 1, ties 0 and loses 0 of 1 place")
+    assert told[2].startswith(
+        "On paraphrases, one shared space wins 1, ties 0 and loses 0 of 1 place"
+    )
     assert [one["tone"] for one in sweep_findings(sweep)] == ["outside", "outside", "above"]
 
 
@@ -54,7 +58,7 @@ def test_nothing_to_count_is_said(sweep):
     )
     assert (
         sweep_findings(replace(sweep, cells=(bare,)))[0]["text"]
-        == "new: no pairwise maps were fitted."
+        == "On new texts, no pairwise maps were fitted."
     )
 
 

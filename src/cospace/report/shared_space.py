@@ -17,7 +17,7 @@ from cospace.report.shared_space_tables import (
 from cospace.report.words import count, joined, number, span
 from cospace.shared import Contrast, Score, SharedScore
 
-__all__ = ["findings", "score_page"]
+__all__ = ["called", "findings", "score_page"]
 
 _TONES = {"better": "above", "worse": "outside", "not told apart": "chance"}
 _ALIKE = 2.0
@@ -35,7 +35,7 @@ def score_page(result: SharedScore) -> dict[str, Any]:
         sections.append(
             {
                 "id": f"set-{i}",
-                "title": _called(one.name).capitalize(),
+                "title": called(one.name).capitalize(),
                 "intro": _about(result, one.name, paraphrases=one.paraphrases, n=one.n),
                 "blocks": blocks,
             }
@@ -116,7 +116,9 @@ def _against(result: SharedScore, label: str) -> dict[str, str]:
         f"top-1 {number(ours.value)} ({span(ours.low, ours.high)}; chance {number(ours.chance)})"
     )
     if second is None:
-        text = f"On {_called(label)}, {name} reaches {reached}; no pairwise maps were fitted beside it."
+        text = (
+            f"On {called(label)}, {name} reaches {reached}; no pairwise maps were fitted beside it."
+        )
         return {"text": text, "tone": "untested"}
     one = result.contrast(second, set=label)
     theirs = result.get(second, set=label).value
@@ -126,7 +128,7 @@ def _against(result: SharedScore, label: str) -> dict[str, str]:
         "not told apart": "ties with",
     }[one.verdict]
     text = (
-        f"On {_called(label)}, {name} {verb} the best pairwise maps ({second}): {reached} against {number(theirs)}, "
+        f"On {called(label)}, {name} {verb} the best pairwise maps ({second}): {reached} against {number(theirs)}, "
         f"{_more(one)}."
     )
     hardest = max(
@@ -172,14 +174,14 @@ def _controls(result: SharedScore, label: str) -> list[dict[str, str]]:
             else ", where there is nothing to find: in-sample numbers show nothing"
         )
         text = (
-            f"After a fit on shuffled rows, {_called(label)} are found with {number(mixed.value)} (chance "
+            f"After a fit on shuffled rows, {called(label)} are found with {number(mixed.value)} (chance "
             f"{number(mixed.chance)}), and the shuffled rows themselves with {number(inside.value)}{lesson}."
         )
         told.append({"text": text, "tone": "chance" if _near(mixed) else "outside"})
     words = known.get(("words", "held out", "all"))
     if words is not None:
         text = (
-            f"Words alone find {_called(label)} with {number(words.value)}, the shared space with "
+            f"Words alone find {called(label)} with {number(words.value)}, the shared space with "
             f"{number(ours.value)}."
         )
         tone = "above" if ours.low > words.high else "chance"
@@ -204,14 +206,14 @@ def _controls(result: SharedScore, label: str) -> list[dict[str, str]]:
             else "not told from chance"
         )
         text = (
-            f"Among {one.gallery} texts {word}, {_called(label)} are found with {number(one.value)} (any "
+            f"Among {one.gallery} texts {word}, {called(label)} are found with {number(one.value)} (any "
             f"{few.gallery} texts: {number(few.value)}; chance {number(one.chance)}): what is shared is {there}."
         )
         told.append({"text": text, "tone": "above" if there == "still there" else "chance"})
     return told
 
 
-def _called(label: str) -> str:
+def called(label: str) -> str:
     """A set inside a sentence."""
     return {"new": "new texts", "paraphrase": "paraphrases"}.get(label, f"texts of {label}")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from cospace.report.facts import embed, repeated
 from cospace.report.homotopy_tables import Table, table
+from cospace.report.shared_space import called
 from cospace.report.words import EMPTY, count, joined, number, span
 from cospace.shared import SharedSweep, SweepCell
 
@@ -34,7 +35,14 @@ def sweep_page(result: SharedSweep) -> dict[str, Any]:
             caption = "Top-1 on held-out texts over relative depth, one panel a pooling; bars: 95 % interval."
             blocks.insert(0, {"kind": "curves", "panels": panels, "caption": caption})
         intro = f"{count(cells[0].n, 'query', 'queries')} that no fit saw, galleries of {cells[0].gallery}."
-        sections.append({"id": f"set-{i}", "title": label, "intro": intro, "blocks": blocks})
+        sections.append(
+            {
+                "id": f"set-{i}",
+                "title": called(label).capitalize(),
+                "intro": intro,
+                "blocks": blocks,
+            }
+        )
     if result.refused:
         rows = [
             [{"text": f"{r.pooling}, depth {r.depth:g}", "head": True}, r.reason]
@@ -75,19 +83,24 @@ def sweep_findings(result: SharedSweep) -> list[dict[str, str]]:
         found = {word: result.count(label, word) for word in _VERDICTS}
         hard = {word: result.count(label, word, hardest=True) for word in _VERDICTS}
         if not sum(found.values()):
-            told.append({"text": f"{label}: no pairwise maps were fitted.", "tone": "untested"})
+            told.append(
+                {"text": f"On {called(label)}, no pairwise maps were fitted.", "tone": "untested"}
+            )
             continue
         text = (
-            f"{label}: one shared space wins {found['wins']}, ties {found['ties']} and loses {found['loses']} of "
-            f"{count(len(ours), 'place')} against the pairwise maps that inner folds chose; against those that "
-            f"happened to be best on these texts {hard['wins']}, {hard['ties']} and {hard['loses']}."
+            f"On {called(label)}, one shared space wins {found['wins']}, ties {found['ties']} and loses "
+            f"{found['loses']} of {count(len(ours), 'place')} against the pairwise maps that inner folds chose; "
+            f"against those that happened to be best on these texts {hard['wins']}, {hard['ties']} and {hard['loses']}."
         )
         tone = "outside" if found["loses"] else "above" if found["wins"] else "chance"
         told.append({"text": text, "tone": tone})
         for one in ours:
             if one.verdict == "loses":
                 told.append(
-                    {"text": f"{label}, {_where(one)}: it loses. {_ahead(one)}", "tone": "outside"}
+                    {
+                        "text": f"On {called(label)}, {_where(one)}, it loses: {_ahead(one)}",
+                        "tone": "outside",
+                    }
                 )
     if not told:
         told.append({"text": "No depth and pooling has a shared space.", "tone": "empty"})
