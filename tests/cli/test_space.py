@@ -115,6 +115,16 @@ def test_add_can_leave_the_file_as_it_is(cli, files):
         (["score", "a.npz", "b.npz", "--widths", "two"], "--widths has 'two': give numbers"),
         (["score", "a.npz", "b.npz", "--ridges", "-1"], "--ridges is -1; numbers, 0 or more"),
         (["score", "a.npz", "b.npz", "--ridges", ","], "--ridges names nothing"),
+        (["score", "a.npz", "b.npz", "--widths", "nan"], "--widths is nan: give finite numbers"),
+        (
+            ["score", "a.npz", "b.npz", "--held-out", "nan"],
+            "--held-out is nan; a share between 0 and 1",
+        ),
+        (["score", "a.npz", "b.npz", "--held-out", "2.5"], "--held-out is 2.5; a share between"),
+        (
+            ["fit", "a.npz", "b.npz", "--ridge", "nan", "--save", "s.safetensors"],
+            "ridge is nan; 'auto' or a number",
+        ),
         (["score", "a.npz"], "a.npz holds 1 model: a shared space is of at least 2"),
         (
             ["score", "a.npz", "b.npz", "--held-out", "500"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -311,7 +312,13 @@ def material(
 
 
 def _share(value: float) -> int | float:
-    return value if value < 1.0 else int(value)
+    if 0.0 < value < 1.0:
+        return value
+    if not math.isfinite(value) or value != int(value) or value < 1.0:
+        raise InputError(
+            f"--held-out is {value:g}; a share between 0 and 1, or a whole number of texts, is expected."
+        )
+    return int(value)
 
 
 def _of(known: Mapping[str, str], ids: Sequence[str]) -> tuple[str, ...] | None:
@@ -390,6 +397,8 @@ def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
             found.append(float(word))
         except ValueError:
             raise InputError(f"{option} has {word!r}: give numbers, by commas.") from None
+    if not all(map(math.isfinite, found)):
+        raise InputError(f"{option} is {text}: give finite numbers, by commas.")
     if not found:
         raise InputError(f"{option} names nothing: give numbers by commas, or leave it out.")
     return tuple(found)
