@@ -196,9 +196,7 @@ def test_small_limits_are_refused():
 
 def test_files_that_are_no_task_are_refused(tmp_path):
     bare = write(tmp_path / "bare.jsonl", [{"text": f"t {i}"} for i in range(9)])
-    with pytest.raises(
-        InputError, match=r"bare.jsonl has no labels: call their column 'label'"
-    ):
+    with pytest.raises(InputError, match=r"bare.jsonl has no labels: call their column 'label'"):
         load_task(bare)
     one = write(tmp_path / "one.jsonl", [{"text": f"t {i}", "label": "a"} for i in range(9)])
     with pytest.raises(InputError, match=r"The 9 labelled rows have one class \('a'\)"):
