@@ -127,6 +127,11 @@ def test_plain_files_and_thresholds(tmp_path, listed):
     assert read_reference(plainly, threshold=1.0).verified.tolist() == [101, 102, 300, 505]
 
 
+def test_a_token_that_is_listed_twice_alike_counts_once(tmp_path):
+    (tmp_path / "list").write_text('{"i": 3, "max_prob": 1.0000001}\n' * 2)
+    assert read_reference(tmp_path / "list").tested.tolist() == [3]
+
+
 def test_round_trip(planted, tmp_path):
     found = find_undertrained(planted(tied=False), apart=[1, 2])
     found.save(tmp_path / "found.json")
@@ -161,6 +166,17 @@ def test_what_cannot_be_answered(planted, checkpoint, plain, tmp_path):
         ('{"i": 3}\n', "holds no token that was tested"),
         ('{"i": 3, "max_prob": 0.1}\n[1]\n', r"Line 2 of .* is no token with its id"),
         ('{"max_prob": 0.1}\n', r"Line 1 of .* is no token"),
+        ('{"i": 3, "max_prob": NaN}\n', r"Line 1 of .* gives token 3 the max_prob nan; a prob"),
+        ('{"i": 3, "max_prob": 0.1}\n{"i": 4, "max_prob": 1.1}\n', r"Line 2 of .* max_prob 1.1;"),
+        ('{"i": 3, "max_prob": -0.1}\n', r"token 3 the max_prob -0.1; a probability from 0 to 1"),
+        (
+            '{"i": 3, "verification": [{"max_prob": 0.5}, {"max_prob": NaN}]}\n',
+            r"Line 1 of .* token 3 the max_prob nan",
+        ),
+        (
+            '{"i": 3, "max_prob": 0.1}\n{"i": 3, "max_prob": 0.001}\n',
+            r"Line 2 of .* token 3 the max_prob 0.001, and a line before it 0.1: leave one of them",
+        ),
     ):
         (tmp_path / "odd").write_text(text)
         with pytest.raises(InputError, match=said):

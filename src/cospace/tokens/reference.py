@@ -17,6 +17,9 @@ __all__ = ["VERIFIED", "ReferenceList", "read_reference"]
 VERIFIED = 0.01
 """Probability of being repeated below which a tested token is verified as undertrained."""
 
+_ROUNDED = 1 + 1e-6
+"""Largest probability that is accepted: sums in single precision may exceed 1 a little."""
+
 Index = npt.NDArray[np.int64]
 
 
@@ -41,8 +44,8 @@ def read_reference(path: str | Path, *, threshold: float = VERIFIED) -> Referenc
     Raises
     ------
     InputError
-        For a file that cannot be read, holds no token that was tested, or a threshold that is no
-        probability.
+        For a file that cannot be read, holds no token that was tested, a probability outside
+        [0, 1], or one token twice with different ones; or a threshold that is no probability.
     """
     if not 0 < threshold <= 1:
         raise InputError(f"threshold is {threshold}; a probability above 0 is expected.")
@@ -59,12 +62,25 @@ def read_reference(path: str | Path, *, threshold: float = VERIFIED) -> Referenc
             token = json.loads(line)
             place = int(token["i"])
             tests = [float(one["max_prob"]) for one in token.get("verification") or ()]
-            if tests or token.get("max_prob") is not None:
-                probabilities[place] = max(tests) if tests else float(token["max_prob"])
+            if not tests and token.get("max_prob") is not None:
+                tests = [float(token["max_prob"])]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"Line {number} of {path} is no token with its id and probabilities ({error})."
             ) from None
+        for one in tests:
+            if not 0 <= one <= _ROUNDED:
+                raise InputError(
+                    f"Line {number} of {path} gives token {place} the max_prob {one}; a probability "
+                    "from 0 to 1 is expected: correct the line or take it out."
+                )
+        if tests:
+            largest, before = max(tests), probabilities.setdefault(place, max(tests))
+            if largest != before:
+                raise InputError(
+                    f"Line {number} of {path} gives token {place} the max_prob {largest}, and a line before it "
+                    f"{before}: leave one of them."
+                )
     if not probabilities:
         raise InputError(
             f"{path} holds no token that was tested: a file of verifications is expected."
