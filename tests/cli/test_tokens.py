@@ -103,6 +103,10 @@ def test_tokens_that_are_apart_are_shown(cli, models):
         (("./one", "--undertrained", "--reference", "x"), "--reference is 'x'; MODEL=FILE is"),
         (("./one", "--undertrained", "--unused", "one=a"), "--unused names the rows 'a'; numbers"),
         (
+            ("./one", "--undertrained", "--unused", "one=0,7-3"),
+            "--unused names the rows '7-3', which end before they begin; the lower number goes first, as in 3-7.",
+        ),
+        (
             ("./one", "--undertrained", "--unused", "x=1"),
             "'x' is not a model that is compared. Known: one.",
         ),

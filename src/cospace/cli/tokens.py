@@ -338,5 +338,10 @@ def _ids(text: str) -> list[int]:
             raise InputError(
                 f"--unused names the rows {text!r}; numbers and stretches such as 0,3-16 are expected."
             )
+        if int(last or first) < int(first):
+            raise InputError(
+                f"--unused names the rows {part!r}, which end before they begin; the lower number goes first, "
+                f"as in {last}-{first}."
+            )
         found += range(int(first), int(last or first) + 1)
     return found
