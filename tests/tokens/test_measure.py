@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from scipy.stats import ortho_group
 import cospace as cs
 from cospace.errors import AcquisitionError, InputError, UndefinedMeasureError
 from cospace.tokens import TokenComparison, TokenOptions, compare
+from cospace.tokens.matching import match, match_rest
+from cospace.tokens.vocabulary import read_vocabulary
 
 SMALL = TokenOptions(sample=300, k=8, dimension_tokens=60, dimension_k=(20, 40))
 
@@ -218,3 +221,40 @@ def test_real_encoders():
     assert 0.2 < near.mean < 0.6
     assert near.apart_share < 0.7 < 0.9 < near.chance_apart
     assert flat.spearman > 3 * flat.null_sd
+
+
+@pytest.mark.parametrize("family", ["byte_level", "sentencepiece", "unigram", "wordpiece"])
+def test_a_copy_is_one_whatever_its_rows_stand_for(family, families, checkpoint):
+    """Signs, bytes that are no text and repeats are neighbours as well, and the same in a copy."""
+    tokenizer = families[family]()
+    x = table(tokenizer.get_vocab_size())
+    a = checkpoint("a", tokenizer, x)
+    b = checkpoint("b", tokenizer, 3 * x.astype(np.float64) @ ortho_group.rvs(16, random_state=1))
+    options = TokenOptions(sample=8, draws=1, k=5, dimension_tokens=0)
+    found = compare(a, b, options=options)
+    (near,) = found.local
+    assert near.rows_a > near.tokens, "no row but those compared: the test asks nothing"
+    assert near.mean == pytest.approx(1.0, abs=1e-6)
+    assert (near.apart_share, near.known_a, near.known_b) == (0.0, 1.0, 1.0)
+
+
+def test_rows_of_other_tokenizers_are_the_same_by_bytes_and_by_name(families, checkpoint):
+    def vocabulary(name):
+        tokenizer = families[name]()
+        n = tokenizer.get_vocab_size()
+        return read_vocabulary(Path(checkpoint(name, tokenizer, table(n))), n)
+
+    first, second = vocabulary("byte_level"), vocabulary("sentencepiece")
+    matched = match(first, second)
+    ids_a, ids_b = match_rest(first, second, matched)
+    assert not set(ids_a) & set(matched.ids_a)
+    assert not set(ids_b) & set(matched.ids_b)
+    assert len(set(ids_b)) == len(ids_b) == 128
+    for i, j in zip(ids_a, ids_b, strict=True):
+        assert first.forms[i].text == second.forms[j].text
+        assert len(first.forms[i].text) == 1
+        assert first.forms[i].text[0] >= 0x80
+    pad = vocabulary("unigram")
+    ids_a, ids_b = match_rest(second, pad, match(second, pad))
+    signs = [second.tokens[i] for i in ids_a]
+    assert signs == [pad.tokens[j] for j in ids_b] == ["<pad>", "<unk>"]

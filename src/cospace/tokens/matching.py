@@ -15,7 +15,7 @@ from cospace.errors import InputError, UnknownNameError
 from cospace.tokens.normal import NormalForm
 from cospace.tokens.vocabulary import CLASSES, Vocabulary
 
-__all__ = ["KINDS", "Matched", "match", "text_kind"]
+__all__ = ["KINDS", "Matched", "match", "match_rest", "text_kind"]
 
 KINDS = ("word", "piece", "number", "mark", "space", "mixed", "bytes")
 """Kinds of text: letters that begin a word, letters that continue one, digits, punctuation and
@@ -119,6 +119,43 @@ def match(a: Vocabulary, b: Vocabulary, *, classes: Collection[str] = ("used",))
         len(table_a) + repeats_a,
         len(table_b) + repeats_b,
     )
+
+
+def match_rest(a: Vocabulary, b: Vocabulary, matched: Matched) -> tuple[Index, Index]:
+    """Match rows that are no tokens to compare and may yet be neighbours: the same thing in both models.
+
+    Bytes that are no text by themselves, by these bytes; signs such as ``[CLS]``, by their name; and,
+    of two tokenizers that mark the beginnings of words alike, tokens whose text an earlier one has
+    already, by how they are written.
+
+    Parameters
+    ----------
+    a, b
+        Vocabularies of two models.
+    matched
+        Their tokens that are compared; none of these is given again.
+
+    Returns
+    -------
+    tuple
+        Rows of the first model, and those of the second that stand for the same.
+    """
+    wider = match(a, b, classes=("used", "undecodable"))
+    pairs = dict(zip(wider.ids_a.tolist(), wider.ids_b.tolist(), strict=True))
+    taken = set(pairs.values())
+    written = {_written(b, j): j for j in range(len(b)) if b.tokens[j] and j not in taken}
+    for i in range(len(a)):
+        if a.tokens[i] and i not in pairs:
+            place = written.get(_written(a, i))
+            if place is not None and (a.forms[i] is None or a.marker == b.marker):
+                pairs[i] = place
+    known = set(matched.ids_a.tolist())
+    rest = sorted(i for i in pairs if i not in known)
+    return np.asarray(rest, dtype=np.int64), np.asarray([pairs[i] for i in rest], dtype=np.int64)
+
+
+def _written(vocabulary: Vocabulary, row: int) -> tuple[int, str | None]:
+    return int(vocabulary.codes[row]), vocabulary.tokens[row]
 
 
 def text_kind(form: NormalForm) -> str:

@@ -21,7 +21,7 @@ from cospace.tokens.local import (
     intrinsic_dimensions,
     weight_cosines,
 )
-from cospace.tokens.matching import Matched, match
+from cospace.tokens.matching import Matched, match, match_rest
 from cospace.tokens.neighbors import by_distance
 from cospace.tokens.options import LEAST, TokenOptions
 from cospace.tokens.result import (
@@ -104,9 +104,13 @@ def compare(
             f"{first.name} and {second.name} share {len(matched)} tokens: at least {LEAST} are needed."
         )
     sides = [
-        Side(each, vocabulary, ids, _among(vocabulary, options))
-        for each, vocabulary, ids in zip(
-            (first, second), vocabularies, (matched.ids_a, matched.ids_b), strict=True
+        Side(each, vocabulary, ids, also, _among(vocabulary, options))
+        for each, vocabulary, ids, also in zip(
+            (first, second),
+            vocabularies,
+            (matched.ids_a, matched.ids_b),
+            match_rest(vocabularies[0], vocabularies[1], matched),
+            strict=True,
         )
     ]
     overall = _overall(sides, options, told)
@@ -212,7 +216,7 @@ def _local(sides: list[Side], options: TokenOptions, told: Told) -> tuple[LocalF
     figures = []
     for role_a, role_b in product(sides[0].roles, sides[1].roles):
         (index_a, weights_a), (index_b, weights_b) = woven[0][role_a], woven[1][role_b]
-        found = weight_cosines(index_a, weights_a, index_b, weights_b, shared=n)
+        found = weight_cosines(index_a, weights_a, index_b, weights_b, shared=sides[0].known)
         apart = [side.ids[chosen[found.apart]] for side in sides]
         figures.append(
             LocalFigure(

@@ -44,6 +44,8 @@ class Side:
     vocabulary: Vocabulary
     ids: Index
     """Rows of the shared tokens."""
+    also: Index
+    """Rows that stand for the same in both models, and are no tokens to compare."""
     among: Index
     """Rows among which neighbours are searched."""
     loaded: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
@@ -64,10 +66,15 @@ class Side:
         """Places of shared tokens among those rows."""
         return np.searchsorted(self.among, self.ids[chosen]).astype(np.int64)
 
+    @property
+    def known(self) -> int:
+        """Number of rows that stand for the same in both models."""
+        return len(self.ids) + len(self.also)
+
     def shared(self, index: Index) -> Index:
-        """Places among the shared tokens, -1 for what is none of them."""
+        """Places among the rows that both models have, shared tokens first; -1 for another one."""
         table = np.full(len(self.vocabulary), -1, dtype=np.int64)
-        table[self.ids] = np.arange(len(self.ids))
+        table[np.concatenate([self.ids, self.also])] = np.arange(self.known)
         return np.asarray(table[self.among[index]])
 
     def neighbors(
