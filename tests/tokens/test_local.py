@@ -93,18 +93,47 @@ def test_finished_blocks_are_not_searched_again(rows, tmp_path, monkeypatch):
     np.testing.assert_array_equal(kept, again)
 
 
-@pytest.mark.parametrize("damage", ["cut", "other", "text"])
-def test_damaged_and_foreign_blocks_are_made_anew(rows, tmp_path, damage):
+@pytest.mark.parametrize("damage", ["cut", "other", "text", "byte", "unsigned", "empty"])
+def test_damaged_and_foreign_blocks_are_made_anew(rows, tmp_path, damage, monkeypatch):
     whole = neighbors_of(rows, np.arange(900), 6, folder=tmp_path, key={"w": 1})
     (path,) = tmp_path.glob("*/*.npy")
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:-7])
     elif damage == "text":
         path.write_bytes(b"nothing")
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "byte":
+        raw = bytearray(path.read_bytes())
+        raw[2000] ^= 1  # another place, as much in range
+        path.write_bytes(raw)
+    elif damage == "unsigned":
+        np.save(path, whole[:, ::-1].astype(np.int32))
     else:
         np.save(path, np.full((900, 6), 5000, dtype=np.int32))
     again = neighbors_of(rows, np.arange(900), 6, folder=tmp_path, key={"w": 1})
     np.testing.assert_array_equal(again, whole)
+    monkeypatch.setattr("cospace.tokens.neighbors.Search.euclidean", None)
+    kept = neighbors_of(rows, np.arange(900), 6, folder=tmp_path, key={"w": 1})
+    np.testing.assert_array_equal(kept, whole)
+
+
+def test_a_block_of_another_search_or_place_is_made_anew(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("cospace.tokens.neighbors.BLOCK", 450)
+    whole = neighbors_of(rows, np.arange(900), 6, folder=tmp_path, key={"w": 1})
+    first, second = sorted(tmp_path.glob("*/*.npy"))
+    second.write_bytes(first.read_bytes())
+    again = neighbors_of(rows, np.arange(900), 6, folder=tmp_path, key={"w": 1})
+    np.testing.assert_array_equal(again, whole)
+    neighbors_of(rows[::-1], np.arange(900), 6, folder=tmp_path, key={"w": 2})
+    (other,) = (path for path in tmp_path.glob(f"*/{first.name}") if path != first)
+    first.write_bytes(other.read_bytes())
+    again = neighbors_of(rows, np.arange(900), 6, folder=tmp_path, key={"w": 1})
+    np.testing.assert_array_equal(again, whole)
+
+
+def test_searches_that_differ_are_kept_apart(rows, tmp_path):
+    neighbors_of(rows, np.arange(900), 6, folder=tmp_path, key={"w": 1})
     neighbors_of(rows, np.arange(900), 6, folder=tmp_path, key={"w": 2})
     neighbors_of(rows, np.arange(900), 7, folder=tmp_path, key={"w": 1})
     neighbors_of(rows, np.arange(800), 6, folder=tmp_path, key={"w": 1})
@@ -120,6 +149,18 @@ def test_neighbours_that_cannot_be_had_or_kept(rows, tmp_path):
         neighbors_of(rows, np.arange(9), 3, metric="manhattan")
     with pytest.raises(UndefinedMeasureError, match="900 neighbours of 900 rows"):
         neighbors_of(rows, np.arange(9), 900)
+    for places, text in (
+        ([3, 900], "Place 900 is no row: rows are 0 to 899"),
+        ([3, -1], "Place -1 is no row: rows are 0 to 899"),
+        ([3, 5, 3], "Place 3 stands twice: name each row once"),
+        ([0.5], r"shape \(1,\) and type float64; one or more row numbers are expected"),
+        ([], r"shape \(0,\) .*; one or more row numbers are expected"),
+    ):
+        with pytest.raises(InputError, match=text):
+            neighbors_of(rows, np.array(places), 3)
+    rows[700, 2] = np.nan
+    with pytest.raises(InputError, match="Row 700 holds a number that is not finite"):
+        neighbors_of(rows, np.arange(9), 3)
 
 
 def test_weights_are_scikit_learns(rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -25,6 +26,8 @@ BLOCK = 4096
 """Tokens whose neighbours are searched, and kept, together."""
 LAYOUT = 1
 _PAIRS = 1 << 22
+_CHECKSUM = hashlib.sha256().digest_size
+"""Bytes of a checksum."""
 
 
 def neighbors_of(
@@ -44,7 +47,7 @@ def neighbors_of(
     rows
         Shape (n, d): all rows among which neighbours are looked for.
     places
-        Numbers of the rows whose neighbours are wanted; none twice.
+        Numbers of the rows whose neighbours are wanted, 0 to n - 1; none twice.
     k
         Number of neighbours. The row itself is left out by its number, so that repeats stay.
     metric
@@ -64,12 +67,14 @@ def neighbors_of(
     Raises
     ------
     InputError
-        For k < 1, an unknown metric, or a folder that cannot be written.
+        For k < 1, an unknown metric, no place, or one that is no row or stands twice, rows with numbers that
+        are not finite, or a folder that cannot be written.
     UndefinedMeasureError
         For k >= n - 1, rows that are all the same, or (cosine) a row of zeros.
     """
     if metric not in ("euclidean", "cosine"):
         raise InputError(f"{metric!r} is no metric of neighbours here: euclidean and cosine are.")
+    places = _places(places, len(rows))
     kept = _Kept(folder, key or {}, places, k, metric, len(rows))
     starts = range(0, len(places), BLOCK)
     found = [kept.read(start) for start in starts]
@@ -77,6 +82,7 @@ def neighbors_of(
     if done is not None:
         done(finished, len(places))
     if any(block is None for block in found):
+        _check_finite(rows)
         # The search takes rows in their order: those that are asked for go first.
         rest = np.ones(len(rows), dtype=bool)
         rest[places] = False
@@ -119,8 +125,39 @@ def by_distance(
     return made
 
 
+def _places(places: npt.ArrayLike, n: int) -> Index:
+    made = np.asarray(places)
+    if made.ndim != 1 or made.dtype.kind not in "iu" or not len(made):
+        raise InputError(
+            f"Places are an array of shape {made.shape} and type {made.dtype}; one or more row "
+            "numbers are expected."
+        )
+    outside = (made < 0) | (made >= n)
+    if outside.any():
+        raise InputError(f"Place {made[outside][0]} is no row: rows are 0 to {n - 1}.")
+    numbers, times = np.unique(made, return_counts=True)
+    if len(numbers) < len(made):
+        raise InputError(f"Place {numbers[times > 1][0]} stands twice: name each row once.")
+    return made.astype(np.int64)
+
+
+def _check_finite(rows: npt.NDArray[Any]) -> None:
+    for start in range(0, len(rows), BLOCK):
+        whole = np.isfinite(rows[start : start + BLOCK]).all(axis=1)
+        if not whole.all():
+            raise InputError(
+                f"Row {start + int(np.argmin(whole))} holds a number that is not finite, so nothing is near or far "
+                "from it: leave it out."
+            )
+
+
 class _Kept:
-    """Blocks of one search on disk; without a folder there are none."""
+    """Blocks of one search on disk; without a folder there are none.
+
+    A file is an array in NumPy's format, and after it a checksum of the array and of whose it is.
+    Nothing short of a new search can tell whether a block without a checksum is right, so that one
+    is made anew.
+    """
 
     def __init__(
         self,
@@ -160,13 +197,21 @@ class _Kept:
             return None
         expected = (min(BLOCK, len(self.places) - start), self.k)
         try:
-            block = np.load(self.folder / _name(start), allow_pickle=False)
+            raw = (self.folder / _name(start)).read_bytes()
+            content, checksum = raw[:-_CHECKSUM], raw[-_CHECKSUM:]
+            if self._checksum(start, content) != checksum:
+                return None
+            block = np.load(io.BytesIO(content), allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return None
         whole = block.shape == expected and block.dtype == np.int32
         if not whole or block.min() < 0 or block.max() >= self.n:
             return None
         return np.asarray(block, dtype=np.int64)
+
+    def _checksum(self, start: int, content: bytes) -> bytes:
+        owner = "" if self.folder is None else self.folder.name
+        return hashlib.sha256(f"{owner} {start} ".encode() + content).digest()
 
     def write(self, start: int, block: Index) -> None:
         """Keep a block; it is there whole or not at all."""
@@ -175,8 +220,10 @@ class _Kept:
         path = self.folder / _name(start)
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            with draft.open("wb") as stream:
-                np.save(stream, block.astype(np.int32), allow_pickle=False)
+            stream = io.BytesIO()
+            np.save(stream, block.astype(np.int32), allow_pickle=False)
+            content = stream.getvalue()
+            draft.write_bytes(content + self._checksum(start, content))
             draft.replace(path)
         except OSError as error:
             with suppress(OSError):
