@@ -143,7 +143,11 @@ def correspond(
         },
         warnings=tuple(
             dict.fromkeys(
-                [w for result in results.values() for w in result.warnings]
+                [
+                    f"Pooled by {name}: {w}"
+                    for name, result in results.items()
+                    for w in result.warnings
+                ]
                 + _out_of_reach(permutations, families)
             )
         ),
