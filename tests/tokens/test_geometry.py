@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,33 @@ def files(tmp_path):
     (tmp_path / "winter.txt").write_text(text)
     (tmp_path / "list").write_text('{"i": 40, "max_prob": 0.2}\n{"i": 41, "max_prob": 0.001}\n')
     return tmp_path
+
+
+def _numbers_in(data, below=()):
+    """Paths of all numbers in the figures of a result."""
+    if isinstance(data, dict | list):
+        inner = data.items() if isinstance(data, dict) else enumerate(data)
+        free = ("settings", "provenance", "schema")
+        return [at for k, v in inner if k not in free for at in _numbers_in(v, (*below, k))]
+    return [below] if isinstance(data, int | float) and not isinstance(data, bool) else []
+
+
+def _refuses_every_number_that_is_text(path):
+    """Fault: an edited file that loads, and breaks what prints it."""
+    data = json.loads(path.read_text())
+    # Of a list one entry will do.
+    paths = {tuple("*" if isinstance(k, int) else k for k in at): at for at in _numbers_in(data)}
+    assert len(paths) > 80
+    for at in paths.values():
+        *way, last = at
+        inner = data
+        for step in way:
+            inner = inner[step]
+        value, inner[last] = inner[last], str(inner[last])
+        path.write_text(json.dumps(data))
+        with pytest.raises(InputError, match=r"is no whole token geometry .*save it again\.$"):
+            TokenGeometry.load(path)
+        inner[last] = value
 
 
 def test_all_of_it_survives_a_file(runnable, files):
@@ -76,6 +105,7 @@ def test_all_of_it_survives_a_file(runnable, files):
     found = found.with_provenance(command="cospace tokens")
     found.save(files / "out.json")
     assert TokenGeometry.load(files / "out.json") == found
+    _refuses_every_number_that_is_text(files / "out.json")
 
 
 def test_a_comparison_is_a_geometry(runnable):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.models.embeddings import Embeddings, Role
-from cospace.result import Result
+from cospace.result import Result, checked
 from cospace.tokens.frequency import Frequencies
 from cospace.tokens.graph import WordGraph
 from cospace.tokens.local import intrinsic_dimensions
@@ -123,11 +123,9 @@ class Coherence(Result):
         try:
             values = {k: v for k, v in data.items() if k not in ("kind", "schema")}
             for name in ("lowest", "highest"):
-                values[name] = tuple(
-                    CoherentToken(**{**one, "neighbours": tuple(one["neighbours"])})
-                    for one in data[name]
-                )
-            return cls(**values)
+                values[name] = [checked(CoherentToken, one) for one in data[name]]
+            made: Self = checked(cls, values)
+            return made
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"This is no semantic coherence that this version wrote: {error}."

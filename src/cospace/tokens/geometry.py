@@ -142,16 +142,16 @@ class TokenGeometry(Result):
             hidden = None
             if data["hidden"] is not None:
                 hidden = _hidden_of(data["hidden"])
-            return cls(
-                models=tuple(data["models"]),
-                comparisons=tuple(map(TokenComparison.from_dict, data["comparisons"])),
-                hidden=hidden,
-                coherence=tuple(map(Coherence.from_dict, data["coherence"])),
-                undertrained=tuple(map(Undertrained.from_dict, data["undertrained"])),
-                settings=data["settings"],
-                warnings=tuple(data["warnings"]),
-                provenance=data["provenance"],
-            )
+            values: dict[str, Any] = {
+                "hidden": hidden,
+                "comparisons": [*map(TokenComparison.from_dict, data["comparisons"])],
+                "coherence": [*map(Coherence.from_dict, data["coherence"])],
+                "undertrained": [*map(Undertrained.from_dict, data["undertrained"])],
+            }
+            for name in ("models", "settings", "warnings", "provenance"):
+                values[name] = data[name]
+            made: Self = checked(cls, values)
+            return made
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"This is no token geometry that this version wrote: {error}."
@@ -167,9 +167,10 @@ _CONTEXT = {"alone": "of tokens alone", "text": "of tokens in texts"}
 
 def _hidden_of(data: Mapping[str, Any]) -> Hidden:
     values = dict(data)
-    values["figures"] = tuple(checked(HiddenFigure, one) for one in values["figures"])
-    values["ids"] = {name: tuple(ids) for name, ids in values["ids"].items()}
-    return Hidden(**values)
+    values["figures"] = [checked(HiddenFigure, one) for one in data["figures"]]
+    values["ids"] = {name: tuple(ids) for name, ids in data["ids"].items()}
+    made: Hidden = checked(Hidden, values)
+    return made
 
 
 def measure_geometry(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from cospace.errors import InputError
-from cospace.result import Result, plain
+from cospace.result import Result, checked, plain
 
 __all__ = [
     "EDGES",
@@ -252,17 +252,18 @@ class TokenComparison(Result):
             For another dictionary.
         """
         try:
-            return cls(
-                a=_built(TokenSide, data["a"]),
-                b=_built(TokenSide, data["b"]),
-                shared=_built(SharedTokens, data["shared"]),
-                overall=tuple(_built(GlobalFigure, one) for one in data["overall"]),
-                local=tuple(_built(LocalFigure, one) for one in data["local"]),
-                dimensions=tuple(_built(DimensionFigure, one) for one in data["dimensions"]),
-                settings=data["settings"],
-                warnings=tuple(data["warnings"]),
-                provenance=data["provenance"],
-            )
+            values: dict[str, Any] = {
+                "a": _built(TokenSide, data["a"]),
+                "b": _built(TokenSide, data["b"]),
+                "shared": _built(SharedTokens, data["shared"]),
+                "overall": [_built(GlobalFigure, one) for one in data["overall"]],
+                "local": [_built(LocalFigure, one) for one in data["local"]],
+                "dimensions": [_built(DimensionFigure, one) for one in data["dimensions"]],
+            }
+            for name in ("settings", "warnings", "provenance"):
+                values[name] = data[name]
+            made: Self = checked(cls, values)
+            return made
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"This is not a token comparison that this version wrote: {error}."
@@ -277,4 +278,4 @@ def _built(kind: type[Any], data: Mapping[str, Any]) -> Any:
     known = {f.name for f in fields(kind)}
     if set(data) != known:
         raise KeyError(f"a {kind.__name__} of {', '.join(sorted(set(data) ^ known))}")
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+    return checked(kind, data)

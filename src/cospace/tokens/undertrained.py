@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.models.embeddings import Embeddings, TokenMatrix
-from cospace.result import Result
+from cospace.result import Result, checked
 from cospace.tokens.reference import VERIFIED, ReferenceList
 from cospace.tokens.verify import Verification, repeat_probabilities
 from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
@@ -130,10 +130,11 @@ class Undertrained(Result):
         try:
             values = {k: v for k, v in data.items() if k not in ("kind", "schema")}
             values["candidates"] = {k: tuple(v) for k, v in data["candidates"].items()}
-            values["recoveries"] = tuple(Recovery(**one) for one in data["recoveries"])
+            values["recoveries"] = [checked(Recovery, one) for one in data["recoveries"]]
             if data["verification"] is not None:
                 values["verification"] = Verification.from_dict(data["verification"])
-            return cls(**values)
+            made: Self = checked(cls, values)
+            return made
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"This is no list of undertrained tokens that this version wrote: {error}."

@@ -89,8 +89,9 @@ class Verification:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild from plain values."""
-        tokens = tuple(checked(Repeated, one) for one in data["tokens"])
-        return cls(tuple(data["prompts"]), data["threshold"], tokens)
+        tokens = [checked(Repeated, one) for one in data["tokens"]]
+        made: Self = checked(cls, {**data, "tokens": tokens})
+        return made
 
 
 def verdict(probability: float) -> str:
