@@ -66,8 +66,22 @@ def test_groups_stay_whole(planted):
     found = choose(spaces, folds=2, groups=groups, **ONE)["ridge"]
     fold = np.array([g == "p" for g in groups])
     assert found.best.score == pytest.approx(plain_score(spaces, fold), abs=1e-12)
-    with pytest.raises(InputError, match="in 2 groups, too few for 3 folds"):
-        choose(spaces, folds=3, groups=groups, **ONE)
+    alone = choose(spaces, folds=3, **ONE)["ridge"]
+    few = choose(spaces, folds=3, groups=groups, **ONE)["ridge"]
+    assert few.best.score == alone.best.score
+
+
+def test_rows_that_repeat_stay_in_one_fold():
+    """Noise that stands twice in the rows is found nowhere, whatever the number of folds."""
+    rng = np.random.default_rng(0)
+    noise = {name: np.repeat(rng.standard_normal((60, 12)), 2, axis=0) for name in "ab"}
+    order = rng.permutation(120)
+    spaces = {name: rows[order] for name, rows in noise.items()}
+    for folds in (2, 3, 5):
+        found = choose(spaces, folds=folds, **ONE)["ridge"]
+        assert found.best.score < 0.15
+    groups = tuple("xyz"[i % 3] for i in range(120))
+    assert choose(spaces, folds=2, groups=groups, **ONE)["ridge"].best.score < 0.15
 
 
 def test_every_pair_takes_its_own_ridge(planted):

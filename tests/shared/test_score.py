@@ -193,3 +193,11 @@ def test_what_cannot_be_scored_is_refused(planted, scored):
         scored.get("gpa", set="old")
     with pytest.raises(UnknownNameError, match="'words' is not a method with a choice"):
         scored.choice("words")
+
+
+def test_rows_of_the_fit_are_no_set_of_their_own():
+    rng = np.random.default_rng(0)
+    spaces = {name: rng.standard_normal((60, 8)) for name in "ab"}
+    again = RetrievalSet("again", {name: rows[:20] for name, rows in spaces.items()})
+    with pytest.raises(RowMismatchError, match="20 texts of set 'again' have the rows of texts"):
+        score_shared(spaces, [again], methods=["ridge"], folds=2, draws=100)

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 import cospace as cs
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
 from cospace.shared import SharedSpace
+from cospace.space import Space
 
 FIXED = {
     "gpa": {"width": 6, "scaling": "none", "method": "gpa"},
@@ -377,3 +378,19 @@ def test_models_that_cannot_be_added_are_refused(spaces, made):
         RowMismatchError, match="new has no ids and the rows of this space have ids"
     ):
         named.add("new", spaces["m0"])
+
+
+@pytest.mark.parametrize("kept", [400, 200, 100])
+def test_a_model_that_lacks_texts_is_translated_at_its_size(kept):
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((400, 8)) * np.linspace(2.0, 0.5, 8)
+    turns = {name: np.linalg.qr(rng.standard_normal((8, 8)))[0] for name in "abc"}
+    full = {name: truth @ q + 0.02 * rng.standard_normal((400, 8)) for name, q in turns.items()}
+    ids = [f"t{i}" for i in range(400)]
+    spaces = {name: Space(rows, ids=ids, name=name) for name, rows in full.items()}
+    spaces["c"] = Space(full["c"][:kept], ids=ids[:kept], name="c")
+    space = SharedSpace(method="gpa", scaling="none", width=8, missing="mask").fit(spaces)
+    for source, target in (("a", "c"), ("c", "a"), ("a", "b")):
+        found = space.translate(full[source], source=source, target=target)
+        apart = np.linalg.norm(found - full[target]) / np.linalg.norm(full[target])
+        assert apart < 0.08, (source, target)

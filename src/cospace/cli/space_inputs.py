@@ -266,6 +266,7 @@ def material(
         For what cannot be read, or does not match.
     """
     from cospace.shared import RetrievalSet, split_texts
+    from cospace.shared.training import repeats
     from cospace.space import Space, matched
 
     spaces = read(inputs, where, typed)
@@ -296,7 +297,7 @@ def material(
             f"{len(absent)} of the {len(ids)} texts of the rows are not among --texts {asked.texts} ({absent[0]!r} "
             "...): name the texts that the rows were made of."
         )
-    told = [known[one] for one in ids] if known else None
+    told = [known[one] for one in ids] if known else [str(i) for i in repeats(rows)]
     parts = split_texts(ids, held_out=_share(asked.held_out), rng=asked.seed, together=told)
     fit = {name: space.take(parts.fit) for name, space in rows.items()}
     new = {name: space.take(parts.held_out) for name, space in rows.items()}

@@ -98,6 +98,16 @@ class Blocks:
             )
             for name, table in rows.items()
         ]
+        if present is not None:
+            # Of size 1 are all texts: one that a model lacks takes its share of the size with it.
+            encoders = [
+                Encoder(
+                    e.name,
+                    e.mean,
+                    e.matrix * float(np.sqrt(len(rows[e.name]) / len(present[e.name]))),
+                )
+                for e in encoders
+            ]
         return cls.of_encoded(encoders, [e(rows[e.name]) for e in encoders], present=present)
 
     @classmethod

@@ -14,6 +14,7 @@ from cospace.shared.blocks import Blocks
 from cospace.shared.methods import COARSE, METHODS, Alignment, Method, Pairwise, Training
 from cospace.shared.retrieval import unit_rows
 from cospace.shared.scaling import Floats, Scaling, Spectrum
+from cospace.shared.training import kept_together
 
 __all__ = ["SCALINGS", "Candidate", "Choice", "best_of", "choose", "fit_choice", "widths_for"]
 
@@ -124,7 +125,8 @@ def choose(
     scalings, widths, ridges
         What is tried; widths by default as :func:`widths_for`, ridges as the method says.
     folds
-        Inner folds, 2 or more; row i is in fold i mod folds, groups stay whole.
+        Inner folds, 2 or more; row i is in fold i mod folds. Groups stay whole, where there are as
+        many as folds, and texts whose rows repeat stay together.
     groups
         Group of every row.
     rng
@@ -153,7 +155,7 @@ def choose(
     if not (methods and policies):
         raise InputError("No method or no scaling was given to choose from; give at least one.")
     n = len(next(iter(rows.values())))
-    fold = fold_numbers(n, groups, folds)
+    fold = fold_numbers(n, kept_together(rows, groups, folds), folds)
     sizes = widths_for(n - n // folds) if widths is None else tuple(sorted(set(widths)))
     most = max(table.shape[1] for table in rows.values())
     sizes = tuple(sorted({min(k, most) for k in sizes}))

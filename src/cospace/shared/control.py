@@ -11,7 +11,7 @@ from cospace.maps.folds import fold_numbers
 from cospace.shared.choose import Choice, fit_choice
 from cospace.shared.retrieval import retrieve
 from cospace.shared.scaling import Floats
-from cospace.shared.training import Texts
+from cospace.shared.training import Texts, kept_together
 
 __all__ = ["Control", "control_of"]
 
@@ -60,7 +60,8 @@ def control_of(texts: Texts, choice: Choice, *, folds: int, rng: int) -> Control
         For rows that are too few for the folds, or say nothing without one.
     """
     whole = texts.complete()
-    out = fold_numbers(whole.n, whole.groups, folds) == 0
+    together = kept_together(whole.rows, whole.groups, folds)
+    out = fold_numbers(whole.n, together, folds) == 0
     seen = {name: rows[~out] for name, rows in whole.rows.items()}
     unseen = {name: rows[out] for name, rows in whole.rows.items()}
     draw = np.random.default_rng(rng)

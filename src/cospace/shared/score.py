@@ -26,7 +26,7 @@ from cospace.shared.retrieval import (
 )
 from cospace.shared.scaling import Floats, Spectrum
 from cospace.shared.sets import RetrievalSet, Sides
-from cospace.shared.training import Texts, match_texts
+from cospace.shared.training import Texts, match_texts, repeats
 from cospace.shared.words import bag_of_words
 
 __all__ = ["score_shared"]
@@ -172,6 +172,17 @@ def _sides(
             f"{len(both)} texts of set {one.name!r} are among those of the fit ({sorted(both)[0]!r} ...): set texts "
             "aside first, with split_texts."
         )
+    if sides.ids is None and fit.ids is None:
+        seen = {
+            name: np.concatenate([fit.rows[name], q])
+            for name, q in zip(names, sides.queries, strict=True)
+        }
+        again = sum(first < fit.n for first in repeats(seen)[fit.n :])
+        if again:
+            raise RowMismatchError(
+                f"{again} texts of set {one.name!r} have the rows of texts of the fit in every model: set texts aside "
+                "first, with split_texts."
+            )
     return sides
 
 

@@ -14,7 +14,7 @@ from cospace.errors import InputError, RowMismatchError
 from cospace.shared.scaling import Floats
 from cospace.space import Space, matched
 
-__all__ = ["Texts", "match_texts"]
+__all__ = ["Texts", "kept_together", "match_texts", "repeats"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +93,50 @@ def match_texts(
     complete = all(mask.all() for mask in present.values())
     groups = tuple(found.values()) if all(found.values()) else None
     return Texts(rows, ids, groups, None if complete else present)
+
+
+def repeats(rows: Mapping[str, Any]) -> list[int]:
+    """Number of the first text whose rows are the same in every model: its own, where none is before it."""
+    tables = [np.ascontiguousarray(to_numpy(getattr(t, "rows", t))) for t in rows.values()]
+    first: dict[tuple[bytes, ...], int] = {}
+    return [
+        first.setdefault(tuple(t[i].tobytes() for t in tables), i) for i in range(len(tables[0]))
+    ]
+
+
+def kept_together(
+    rows: Mapping[str, Any], groups: tuple[str, ...] | None, folds: int
+) -> tuple[str, ...] | None:
+    """Names of texts that no fold may part: their groups, and texts whose rows repeat in every model.
+
+    Groups fewer than the folds are no way to part texts and are passed by. None where nothing
+    needs to stay together.
+
+    Examples
+    --------
+    >>> a = np.array([[1.0], [2.0], [1.0], [3.0]])
+    >>> kept_together({"a": a, "b": 2 * a}, None, 2)
+    ('0', '1', '0', '3')
+    >>> kept_together({"a": a, "b": a[::-1]}, ("x",) * 4, 2) is None
+    True
+    """
+    first = repeats(rows)
+    known = groups if groups is not None and len(set(groups)) >= folds else None
+    if len(set(first)) == len(first):
+        return known
+    if known is None:
+        return tuple(map(str, first))
+    home = {name: name for name in known}
+
+    def root(name: str) -> str:
+        while home[name] != name:
+            name = home[name]
+        return name
+
+    for i, j in enumerate(first):
+        home[root(known[i])] = root(known[j])
+    joined = tuple(root(name) for name in known)
+    return joined if len(set(joined)) >= folds else tuple(map(str, first))
 
 
 def _wide(space: Space) -> Floats:
