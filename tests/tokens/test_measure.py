@@ -258,3 +258,12 @@ def test_rows_of_other_tokenizers_are_the_same_by_bytes_and_by_name(families, ch
     ids_a, ids_b = match_rest(second, pad, match(second, pad))
     signs = [second.tokens[i] for i in ids_a]
     assert signs == [pad.tokens[j] for j in ids_b] == ["<pad>", "<unk>"]
+
+
+def test_a_dead_row_is_named_with_its_model(checkpoint, plain):
+    x = table()
+    x[17] = 0.0
+    a, b = checkpoint("dead", plain(700), x), checkpoint("alive", plain(700), table(seed=1))
+    options = TokenOptions(sample=700, draws=1, tokens=0, dimension_tokens=0)
+    with pytest.raises(UndefinedMeasureError, match=r"Token 17 of dead \(input matrix\) is zero"):
+        compare(a, b, options=options)

@@ -124,8 +124,15 @@ def test_sampled_pairs_estimate_all_pairs_within_their_error(monkeypatch):
 
 def test_what_cannot_be_compared_is_refused():
     x, _ = pair()
-    with pytest.raises(UndefinedMeasureError, match="Row 5 is zero: it has no direction"):
-        Cosines.of(np.where(np.arange(60)[:, None] == 5, 0.0, x))
+    zero = np.where(np.arange(60)[:, None] == 5, 0.0, x)
+    with pytest.raises(
+        UndefinedMeasureError, match="Row 5 of those compared is zero: it has no direction"
+    ):
+        Cosines.of(zero)
+    with pytest.raises(
+        UndefinedMeasureError, match=r"Token 1005 of m is zero: .*; leave it out of both models"
+    ):
+        Cosines.of(zero, named=lambda place: f"Token {1000 + place} of m")
     with pytest.raises(UndefinedMeasureError, match=r"3 tokens have too few pairs .* at least 4"):
         Cosines.of(x[:3])
     with pytest.raises(UndefinedMeasureError, match="All pairs have the same cosine"):

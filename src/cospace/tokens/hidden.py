@@ -182,7 +182,8 @@ def compare_hidden(
             for place, depth in enumerate(depths):
                 at = sites[i][place], sites[j][place]
                 facts = (models[i].facts.name, models[j].facts.name, context, float(depth), *at)
-                figures.append(_figure(facts, read[i][at[0]], read[j][at[1]]))
+                rows = own[i], own[j]
+                figures.append(_figure(facts, rows, read[i][at[0]], read[j][at[1]]))
     return Hidden(
         tuple(figures),
         {model.facts.name: tuple(map(int, each)) for model, each in zip(models, own, strict=True)},
@@ -252,9 +253,15 @@ def _teller(
     return say
 
 
-def _figure(facts: tuple[str, str, str, float, str, str], x: Floats, y: Floats) -> HiddenFigure:
+def _figure(
+    facts: tuple[str, str, str, float, str, str], ids: tuple[Index, Index], x: Floats, y: Floats
+) -> HiddenFigure:
+    def state(model: str, site: str, own: Index) -> Callable[[int], str]:
+        return lambda place: f"The state of token {own[place]} of {model} at {site}"
+
     try:
-        one, other = Cosines.of(x), Cosines.of(y)
+        one = Cosines.of(x, named=state(facts[0], facts[4], ids[0]))
+        other = Cosines.of(y, named=state(facts[1], facts[5], ids[1]))
         linear = pearson(one, other)
         ranked = spearman(one, other, null_sd=linear.null_sd)
     except UndefinedMeasureError as error:

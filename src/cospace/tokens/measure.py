@@ -160,7 +160,12 @@ def _overall(sides: list[Side], options: TokenOptions, told: Told) -> tuple[Glob
         def cosines(one: tuple[int, Role], chosen: Index = chosen) -> Cosines:
             side = sides[one[0]]
             rows = side.embeddings.matrix(one[1]).rows(side.ids[chosen])
-            return Cosines.of(rows, rooms.get(one))
+
+            def named(place: int) -> str:
+                row = int(side.ids[chosen][place])
+                return f"Token {row} of {side.embeddings.name} ({one[1]} matrix)"
+
+            return Cosines.of(rows, rooms.get(one), named=named)
 
         wanted = [(i, role) for i, side in enumerate(sides) for role in side.roles]
         made = dict(zip(wanted, side_by_side(cosines, wanted), strict=True))

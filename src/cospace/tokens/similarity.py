@@ -7,6 +7,7 @@ of m d^2: no matrix of m^2 entries is made.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +73,13 @@ class Cosines:
     """Sum over the other rows of what is left, shape (m,)."""
 
     @classmethod
-    def of(cls, rows: npt.ArrayLike, room: Floats | None = None) -> Cosines:
+    def of(
+        cls,
+        rows: npt.ArrayLike,
+        room: Floats | None = None,
+        *,
+        named: Callable[[int], str] | None = None,
+    ) -> Cosines:
         """Sums over rows of shape (m, d); cost m d^2.
 
         Parameters
@@ -82,6 +89,8 @@ class Cosines:
         room
             Memory of shape (m, d + 2) that is written over, such as ``rows`` of cosines that are no
             longer needed: new memory costs as much as the sums.
+        named
+            What a row is, by its place: who took some rows out of many knows whose they are.
 
         Raises
         ------
@@ -101,8 +110,10 @@ class Cosines:
             z[part] = x[part]
             peak = np.abs(z[part]).max(axis=1, keepdims=True)
             if not peak.all():
+                place = start + int(np.argmin(peak))
+                what = f"Row {place} of those compared" if named is None else named(place)
                 raise UndefinedMeasureError(
-                    f"Row {start + int(np.argmin(peak))} is zero: it has no direction, so no cosine."
+                    f"{what} is zero: it has no direction, so no cosine; leave it out of both models."
                 )
             z[part] /= peak
             z[part] /= np.linalg.norm(z[part], axis=1, keepdims=True)
