@@ -49,9 +49,10 @@ def find_direction(
     ``mean_difference`` is ``mean(p) - mean(q)``. ``trimmed_difference`` takes the mean of each
     coordinate without its tenth of largest and smallest values, for states that a few huge ones
     rule. ``pca`` is the leading right singular vector of the differences ``p_i - q_i``, not
-    centred, ``probe`` the weights of a logistic probe on raw coordinates; both are turned so that
-    the mean of the first kind lies further along than that of the second, and scaled to the norm
-    of the mean difference, since neither has a length of its own.
+    centred, ``probe`` the weights of a logistic probe on as many leading principal components as a
+    tenth of the texts, so that few texts give a poor one (see ``separation``); both are turned so
+    that the mean of the first kind lies further along than that of the second, and scaled to the
+    norm of the mean difference, since neither has a length of its own.
 
     Parameters
     ----------
