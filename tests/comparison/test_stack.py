@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import replace
 
@@ -57,6 +58,19 @@ def test_one_product_equals_pair_by_pair_equals_the_function(measure, dtype):
             expected = measure(some[a].rows, some[b].rows[order])
             assert draws[draw, i, j] == pytest.approx(expected, abs=1e-6)
             assert paired[i, j].null.draws[draw] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mutual_knn", "nearest_match"])
+def test_few_neighbours_among_many_rows_have_one_null_a_pair(name):
+    """Kept sparse, the lists are shuffled as where they are kept whole: the later space of a pair."""
+    measure = find(name, CATALOGUE)
+    some, drawn = spaces(n=300), shuffles(n=300, draws=3)
+    draws = stack(measure, some, quiet).null(drawn, quiet)
+    assert isinstance(stack(measure, some, quiet), Sparse)
+    for i, j in itertools.combinations(range(4), 2):
+        for draw, order in enumerate(drawn.orders):
+            expected = measure(some[i].rows, some[j].rows[order])
+            assert draws[draw, i, j] == draws[draw, j, i] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [2, 5, 9])

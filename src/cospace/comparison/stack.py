@@ -254,9 +254,9 @@ class Sparse:
         return np.asarray((self.columns.T @ self.columns).toarray())
 
     def null(self, shuffles: Permutations, progress: Tick) -> Floats:
-        """Inner products with every target shuffled.
+        """Inner products with the later space of a pair shuffled; the mirrored pair has the same numbers.
 
-        Of a shuffled target only the entries count that are not zero in some source either.
+        Of a shuffled space only the entries count that are not zero in some source either.
         """
         count, n = self.columns.shape[1], self.n
         listed = self.columns.T.tocsr()
@@ -277,8 +277,10 @@ class Sparse:
             )
             return np.asarray((targets @ sources).toarray().T)
 
-        draws = each(shuffled, shuffles.orders, progress)
-        return np.asarray(draws).reshape(-1, count, count)
+        draws = np.asarray(each(shuffled, shuffles.orders, progress)).reshape(-1, count, count)
+        upper, lower = np.triu_indices(count, 1)
+        draws[:, lower, upper] = draws[:, upper, lower]
+        return draws
 
     def invariants(self) -> None:
         """None: the closed form is for symmetric relations."""
