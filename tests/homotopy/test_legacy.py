@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
 from cospace.homotopy import LegacyDistance, affine_distance, legacy_distance
@@ -15,7 +16,6 @@ def rows(seed, n=150, d=3):
 
 def by_the_text(h, g, rate, batch, epochs, seed):
     """Autodiff of the largest row loss of a batch, plain steps, largest loss met in the last pass."""
-    torch = pytest.importorskip("torch")
     rng = np.random.default_rng(seed)
     p, d = g.shape[1], h.shape[1]
     matrix = torch.tensor(rng.uniform(-1, 1, size=(p, d)) * p**-0.5, requires_grad=True)

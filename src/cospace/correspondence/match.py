@@ -26,7 +26,7 @@ from cospace.result import plain
 from cospace.space import Space
 from cospace.stats import holm
 
-__all__ = ["DEPTHS", "MEASURES", "REPEATED", "correspond", "strongest"]
+__all__ = ["DEPTHS", "LEVEL", "MEASURES", "REPEATED", "correspond", "strongest"]
 
 MEASURES = ("rsa_spearman", "debiased_cka", "mutual_knn", "nearest_match")
 """Geometry as a whole, then who is near whom, then who is nearest."""

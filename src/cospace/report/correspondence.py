@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cospace.correspondence.match import REPEATED, strongest
+from cospace.correspondence.match import LEVEL, REPEATED, strongest
 from cospace.correspondence.result import Agreement, Correspondence, Profile
 from cospace.measures import CATALOGUE
 from cospace.report.facts import embed, repeated
@@ -107,7 +107,7 @@ def findings(result: Correspondence) -> list[dict[str, str]]:
         told.append({"text": text, "tone": "untested"})
     for one in result.frozen:
         again = [r for r in result.replications if r.measure == one.measure]
-        kept = sum(r.p_holm is not None and r.p_holm <= 0.05 for r in again)
+        kept = sum(r.p_holm is not None and r.p_holm <= LEVEL for r in again)
         values = [r.value for r in again if r.value is not None]
         first = [r.first for r in again if r.first is not None]
         if not values or not first:
@@ -179,7 +179,7 @@ def _panels(result: Correspondence, measure: str) -> list[dict[str, Any]]:
 def _point(one: Agreement, place: int) -> dict[str, Any]:
     chance = "" if one.chance is None else f", by chance {plus_minus(one.chance, one.spread)}"
     p = "" if one.p_corrected is None else f", corrected p {p_text(one.p_corrected)}"
-    clear = one.p_corrected is not None and one.p_corrected <= 0.05
+    clear = one.p_corrected is not None and one.p_corrected <= LEVEL
     point = {
         "x": one.depth,
         "y": one.value,
