@@ -112,44 +112,68 @@ def model_folders(tmp_path_factory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="session")
-def decoders(tmp_path_factory) -> list[Path]:
-    """Two tiny decoders with random weights, in folders of their own."""
+def word_tokenizer() -> Callable[[list[str]], Any]:
+    """Make a tokenizer of whole words; the first is for those it does not know, the second pads."""
     import tokenizers
+    import transformers
+
+    def make(words: list[str]) -> Any:
+        core = tokenizers.Tokenizer(
+            tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token=words[0])
+        )
+        core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        return transformers.PreTrainedTokenizerFast(
+            tokenizer_object=core, unk_token=words[0], pad_token=words[1]
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def random_decoder() -> Callable[..., Path]:
+    """Write a tiny decoder with random weights and its tokenizer into a folder."""
     import torch
     import transformers
 
-    words = ["[UNK]", "[PAD]", *(f"w{chr(97 + i)}" for i in range(26))]
-    paths = []
-    for seed, name in enumerate(("one", "two")):
-        path = tmp_path_factory.mktemp("decoders") / name
-        core = tokenizers.Tokenizer(
-            tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
-        )
-        core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-        tokenizer = transformers.PreTrainedTokenizerFast(
-            tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
-        )
-        config = transformers.LlamaConfig(
-            vocab_size=len(words),
-            hidden_size=16,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=32,
-            max_position_embeddings=64,
-            pad_token_id=1,
+    def write(
+        path: Path, tokenizer: Any, *, seed: int = 0, std: float = 0.3, **config: object
+    ) -> Path:
+        usual: dict[str, object] = {
+            "hidden_size": 16,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 32,
+            "max_position_embeddings": 64,
+        }
+        whole = transformers.LlamaConfig(
+            vocab_size=len(tokenizer),
+            pad_token_id=tokenizer.pad_token_id,
             bos_token_id=None,
             eos_token_id=None,
+            **(usual | config),
         )
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            model = transformers.LlamaForCausalLM(config)
+            model = transformers.LlamaForCausalLM(whole)
             for parameter in model.parameters():
                 if parameter.ndim == 2:
-                    torch.nn.init.normal_(parameter, std=0.5)
+                    torch.nn.init.normal_(parameter, std=std)
         model.save_pretrained(path)
         tokenizer.save_pretrained(path)
-        paths.append(path)
-    return paths
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def decoders(tmp_path_factory, word_tokenizer, random_decoder) -> list[Path]:
+    """Two tiny decoders with random weights, in folders of their own."""
+    tokenizer = word_tokenizer(["[UNK]", "[PAD]", *(f"w{chr(97 + i)}" for i in range(26))])
+    folder = tmp_path_factory.mktemp("decoders")
+    return [
+        random_decoder(folder / name, tokenizer, seed=seed, std=0.5)
+        for seed, name in enumerate(("one", "two"))
+    ]
 
 
 @pytest.fixture

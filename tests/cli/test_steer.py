@@ -12,41 +12,11 @@ TOKENS = ["[UNK]", "[PAD]", "[CLS]", "(", ")", "A", "B", "Question", "Answer", "
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, word_tokenizer, random_decoder):
     """A tiny decoder with random weights."""
-    import tokenizers
-    import torch
-    import transformers
-
-    path = tmp_path_factory.mktemp("decoder")
     words = [*TOKENS, *(f"w{i}" for i in range(64 - len(TOKENS)))]
-    core = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
-    )
-    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
-    )
-    config = transformers.LlamaConfig(
-        vocab_size=64,
-        hidden_size=16,
-        num_hidden_layers=4,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        pad_token_id=1,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.LlamaForCausalLM(config)
-        for parameter in model.parameters():
-            if parameter.ndim == 2:
-                torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    path = tmp_path_factory.mktemp("decoder")
+    return random_decoder(path, word_tokenizer(words), num_hidden_layers=4)
 
 
 @pytest.fixture
@@ -131,8 +101,40 @@ def test_perplexity_of_neutral_texts_stands_beside(cli, folder, items):
     found = cli(*words, "--coefficients", "0", "--json").json
     assert found["points"][0]["perplexity"] > 1
     assert found["spearman"] is None
-    told = cli(*words, "--coefficients", "0").out
-    assert "the score does not move" in told
+
+
+def test_a_rank_correlation_needs_three_coefficients(cli, folder, items):
+    """Fault: one coefficient, and the score said not to move."""
+    cli("steer", "build", folder, "--items", items, "--into", "v.safetensors")
+    words = ["steer", "score", folder, "v.safetensors", "--items", items, "--neutral", 0]
+    for given, told in (("0", "1 coefficient was"), ("-1,1", "2 coefficients were")):
+        found = cli(*words, f"--coefficients={given}").out
+        assert f"no rank correlation: {told} scored, and it needs at least 3" in found
+        assert "move" not in found
+    three = cli(*words, "--coefficients=-1,0,1").out
+    assert "rank correlation of score and coefficient: " in three
+
+
+def test_random_directions_stand_beside_a_vector(cli, folder, items, tmp_path):
+    cli("steer", "build", folder, "--items", items, "--into", "v.safetensors")
+    words = ["steer", "score", folder, "v.safetensors", "--items", items, "--neutral", 0]
+    words += ["--coefficients=-1,0,1", "--draws", 4, "--save", "c.json", "--report", "c.html"]
+    found = cli(*words)
+    assert found.code == 0, found.err
+    curve = SteeringCurve.load(tmp_path / "c.json")
+    assert len(curve.random) == 4
+    as_large = sum(span >= curve.span for span in curve.random_spans)
+    assert curve.p_random == (1 + as_large) / 5
+    assert f"4 random directions at the same norms {min(curve.random_spans):+.4f} to" in found.out
+    assert f"p = {curve.p_random:.2g}" in found.out
+    assert curve.provenance["vector"]["site"] == "block.1"
+    assert curve.provenance["command"].startswith("cospace steer score")
+    page = (tmp_path / "c.html").read_text("utf-8")
+    again = cli("report", "c.json", "--out", "again.html")
+    assert again.code == 0, again.err
+    assert (tmp_path / "again.html").read_text("utf-8") == page
+    assert f"{curve.points[0].score:.3f}" in page
+    assert "draws=-1 random directions" in cli(*words, "--draws", -1).mistake
 
 
 @pytest.mark.parametrize(

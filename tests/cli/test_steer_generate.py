@@ -12,41 +12,10 @@ TOKENS = ["[UNK]", "[PAD]", "idiot", "joy", "(", ")", "A", "B", "Question", ":",
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, word_tokenizer, random_decoder):
     """A tiny decoder with random weights that knows a rude word and a cheerful one."""
-    import tokenizers
-    import torch
-    import transformers
-
-    path = tmp_path_factory.mktemp("decoder")
     words = [*TOKENS, *(f"word{chr(97 + i)}" for i in range(20))]
-    core = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
-    )
-    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
-    )
-    config = transformers.LlamaConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        pad_token_id=1,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.LlamaForCausalLM(config)
-        for parameter in model.parameters():
-            if parameter.ndim == 2:
-                torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    return random_decoder(tmp_path_factory.mktemp("decoder"), word_tokenizer(words))
 
 
 @pytest.fixture
@@ -95,6 +64,23 @@ def test_a_model_continues_with_and_without_a_vector(cli, folder, prompts, vecto
     assert [line.split(" | ")[1].strip() for line in shown] == [
         p.texts[0].strip() for p in told.points
     ]
+
+
+def test_what_was_saved_becomes_a_page(cli, folder, prompts, vector, tmp_path):
+    words = ["steer", "generate", folder, "--prompts", prompts, "--vector", vector]
+    words += ["--new-tokens", 5, "--neutral", 0, "--save", "c.json", "--report", "c.html"]
+    found = cli(*words)
+    assert found.code == 0, found.err
+    assert "report: c.html" in found.err
+    page = (tmp_path / "c.html").read_text("utf-8")
+    again = cli("report", "c.json", "--out", "again.html")
+    assert again.code == 0, again.err
+    assert (tmp_path / "again.html").read_text("utf-8") == page
+    told = Continuations.load(tmp_path / "c.json")
+    assert told.prompts[2] == "wordc worda"
+    for point in told.points:
+        assert f"{point.score:.3f}" in page
+        assert all(text.strip() in page for text in point.texts)
 
 
 def test_without_a_vector_the_model_runs_as_it_is(cli, folder, prompts):

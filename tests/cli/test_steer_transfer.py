@@ -11,10 +11,9 @@ from cospace.steering import SteeringVector, TransferSweep
 WORDS = [f"w{i}" for i in range(150)]
 
 
-def decoder(path, *, blocks, width, order):
-    """A tiny decoder with random weights, whose tokenizer is byte-level BPE."""
+def byte_level(order):
+    """A tokenizer of byte-level BPE that knows every ``order``-th word."""
     import tokenizers
-    import torch
     import transformers
 
     pre = tokenizers.pre_tokenizers
@@ -27,36 +26,23 @@ def decoder(path, *, blocks, width, order):
     core.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
     core.decoder = tokenizers.decoders.ByteLevel()
     core.add_special_tokens(["<pad>"])
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>")
-    config = transformers.LlamaConfig(
-        vocab_size=len(names),
-        hidden_size=width,
-        num_hidden_layers=blocks,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=128,
-        pad_token_id=0,
-        bos_token_id=None,
-        eos_token_id=None,
-        tie_word_embeddings=True,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(blocks)
-        model = transformers.LlamaForCausalLM(config)
-        for parameter in model.parameters():
-            if parameter.ndim == 2:
-                torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>")
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
+def models(tmp_path_factory, random_decoder):
     root = tmp_path_factory.mktemp("decoders")
-    return (
-        decoder(root / "first", blocks=4, width=16, order=1),
-        decoder(root / "second", blocks=2, width=24, order=-1),
+    config = {"max_position_embeddings": 128, "tie_word_embeddings": True}
+    return tuple(
+        random_decoder(
+            root / name,
+            byte_level(order),
+            seed=blocks,
+            num_hidden_layers=blocks,
+            hidden_size=width,
+            **config,
+        )
+        for name, order, blocks, width in (("first", 1, 4, 16), ("second", -1, 2, 24))
     )
 
 

@@ -172,9 +172,35 @@ def curve(scores):
 
 def test_rank_correlation_by_hand():
     assert curve([0.1, 0.2, 0.3]).spearman == pytest.approx(1.0)
+    assert curve([0.1, 0.2]).spearman is None
     assert curve([0.1, 0.3, 0.2]).spearman == pytest.approx(0.5)
     assert curve([0.3, 0.3, 0.3]).spearman is None
     assert curve([0.1, 0.3, 0.2]).span == pytest.approx(0.1)
+
+
+def test_random_directions_are_scored_at_both_ends(toy, items):
+    """Fault: a span over questions alone, where any push of this size moves the score."""
+    decoder = toy(reads=True)
+    vector = letters(decoder)
+    found = steering_curve(decoder, vector, items, [-0.5, 0.0, 1.0], draws=6, seed=4)
+    rng = np.random.default_rng(4)
+    for first, last in found.random:
+        direction = rng.normal(size=vector.width)
+        for value, score in ((-0.5, first), (1.0, last)):
+            push = value * vector.spread * direction / np.linalg.norm(direction)
+            with decoder.adding("block.1", push):
+                assert choice_scores(decoder, items).score == pytest.approx(score, abs=1e-12)
+    spans = [last - first for first, last in found.random]
+    assert found.random_spans == tuple(spans)
+    assert found.p_random == (1 + sum(span >= found.span for span in spans)) / 7
+    assert found.to_dict()["p_random"] == found.p_random
+    assert SteeringCurve.from_dict(found.to_dict()) == found
+    from_zero = steering_curve(decoder, vector, items, [0.0, 1.0], draws=2)
+    assert [first for first, _ in from_zero.random] == [from_zero.points[0].score] * 2
+    assert steering_curve(decoder, vector, items, [1.0], draws=1).p_random is None
+    assert steering_curve(decoder, vector, items, [0.0, 1.0]).p_random is None
+    with pytest.raises(InputError, match="draws=-1 random directions were asked for"):
+        steering_curve(decoder, vector, items, [1.0], draws=-1)
 
 
 def test_results_are_kept(toy, items, tmp_path):

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cospace.cli.console import check_writable, print_json, say, write
+from cospace.cli.console import check_writable, command_line, print_json, say, write
 from cospace.cli.inputs import Accept, Device, Dtype
-from cospace.cli.tables import aligned
+from cospace.cli.tables import aligned, wrapped
 from cospace.errors import InputError
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
+    from cospace.result import Result
     from cospace.steering import SteeringCurve
 
-__all__ = ["build", "decoder_of", "numbers_of", "score"]
+__all__ = ["build", "decoder_of", "keep", "numbers_of", "score"]
 
 Model = Annotated[
     str,
@@ -45,6 +46,12 @@ Positions = Annotated[
         "--positions",
         metavar="WHICH",
         help="Tokens: all, or by commas; -1 is the last of a prompt.",
+    ),
+]
+Report = Annotated[
+    str | None,
+    typer.Option(
+        "--report", metavar="FILE", help="Write the report, an HTML file.", show_default=False
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -132,6 +139,7 @@ def build(
 
 
 def score(
+    ctx: typer.Context,
     model: Model,
     vector: Annotated[
         Path, typer.Argument(metavar="VECTOR", help="A file that 'cospace steer build' wrote.")
@@ -149,9 +157,18 @@ def score(
             metavar="N", min=0, help="Sentences of the set 'plain' whose perplexity is given."
         ),
     ] = 20,
+    draws: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Random directions beside it, at the same norms and the two end coefficients; 19 or more test it.",
+        ),
+    ] = 0,
+    rng: Annotated[int, typer.Option("--rng", metavar="SEED", help="Seed of these.")] = 0,
     save: Annotated[
         str | None, typer.Option(metavar="FILE", help="Save the result.", show_default=False)
     ] = None,
+    report: Report = None,
     json: AsJson = False,
     dtype: Dtype = "float32",
     device: Device = "auto",
@@ -161,7 +178,7 @@ def score(
     from cospace.corpus import Corpus
     from cospace.steering import SteeringVector, read_items, steering_curve, unseen_items
 
-    path = check_writable(save, [vector, items])
+    path, page = (check_writable(given, [vector, items]) for given in (save, report))
     values = numbers_of(coefficients, "--coefficients", float)
     where = "all" if positions == "all" else numbers_of(positions, "--positions", int)
     known = SteeringVector.load(vector)
@@ -176,10 +193,10 @@ def score(
         neutral=texts,
         positions=where,
         answers=answers,  # type: ignore[arg-type]
-    )
-    if path is not None:
-        found.save(path)
-        say(f"saved: {path}")
+        draws=draws,
+        seed=rng,
+    ).with_provenance(command=command_line(ctx), vector=known.to_dict())
+    keep(found, path, page)
     if json:
         print_json(found)
     else:
@@ -196,12 +213,42 @@ def _table(curve: SteeringCurve) -> list[str]:
         ]
         for p in curve.points
     ]
-    rank = "the score does not move" if curve.spearman is None else f"{curve.spearman:.3f}"
-    return [
+    lines = [
         f"{curve.model}, {curve.site}: {curve.method}, {curve.n} questions by their {curve.answers}",
         *aligned([["coefficient", "score", "P(A) + P(B)", "perplexity"], *rows], range(4)),
-        f"rank correlation of score and coefficient: {rank}; 0.5 is no preference",
+        f"{_rank(curve)}; a score of 0.5 is no preference",
     ]
+    p = curve.p_random
+    if p is not None:
+        spans = curve.random_spans
+        lines += wrapped(
+            f"span {curve.span:+.4f}; {len(spans)} random directions at the same norms {min(spans):+.4f} to "
+            f"{max(spans):+.4f}: p = {p:.2g}"
+        )
+    return lines
+
+
+def _rank(curve: SteeringCurve) -> str:
+    from cospace.steering.curve import RANKED
+
+    number = len(curve.points)
+    if number < RANKED:
+        given = "1 coefficient was" if number == 1 else f"{number} coefficients were"
+        return f"no rank correlation: {given} scored, and it needs at least {RANKED}"
+    if curve.spearman is None:
+        return "rank correlation of score and coefficient: none, the score does not move"
+    return f"rank correlation of score and coefficient: {curve.spearman:.3f}"
+
+
+def keep(found: Result, path: Path | None, page: Path | None) -> None:
+    """Save a result, and write its report, where they were asked for."""
+    if path is not None:
+        found.save(path)
+        say(f"saved: {path}")
+    if page is not None:
+        from cospace.report import write_report
+
+        say(f"report: {write_report(found, page)}")
 
 
 def decoder_of(model: str, dtype: str, device: str, accept: list[str] | None) -> Decoder:

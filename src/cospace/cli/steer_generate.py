@@ -9,7 +9,7 @@ import typer
 
 from cospace.cli.console import check_writable, command_line, print_json, say, write
 from cospace.cli.inputs import Accept, Device, Dtype
-from cospace.cli.steer import AsJson, Model, Positions, decoder_of, numbers_of
+from cospace.cli.steer import AsJson, Model, Positions, Report, decoder_of, keep, numbers_of
 from cospace.cli.tables import EMPTY, aligned, wrapped
 from cospace.cli.visible import visible
 
@@ -102,6 +102,7 @@ def generate(
             metavar="FILE", help="Save the result, with all continuations.", show_default=False
         ),
     ] = None,
+    report: Report = None,
     json: AsJson = False,
     dtype: Dtype = "float32",
     device: Device = "auto",
@@ -115,9 +116,9 @@ def generate(
     from cospace.steering import SteeringVector, continuations, read_prompts
 
     read: list[str | Path] = [prompts, *([vector] if vector else [])]
-    path = check_writable(save, read)
-    given = coefficients if coefficients is not None else ("" if vector is None else "-1,1")
-    values = numbers_of(given, "--coefficients", float) if given else []
+    path, page = (check_writable(given, read) for given in (save, report))
+    chosen = coefficients if coefficients is not None else ("" if vector is None else "-1,1")
+    values = numbers_of(chosen, "--coefficients", float) if chosen else []
     where = "all" if positions == "all" else numbers_of(positions, "--positions", int)
     texts = read_prompts(prompts, limit=limit, rng=rng)
     known = None if vector is None else SteeringVector.load(vector)
@@ -134,9 +135,9 @@ def generate(
         prompt_tokens=prompt_tokens,
         neutral=Corpus.read("plain").texts[:neutral],
     ).with_provenance(command=command_line(ctx))
-    if path is not None:
-        found.save(path)
-        say(f"saved: {path}")
+    if known is not None:
+        found = found.with_provenance(vector=known.to_dict())
+    keep(found, path, page)
     if json:
         print_json(found)
     else:

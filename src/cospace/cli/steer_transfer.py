@@ -9,7 +9,16 @@ import typer
 
 from cospace.cli.console import check_writable, command_line, print_json, say, write
 from cospace.cli.inputs import Accept, Device, Dtype, split
-from cospace.cli.steer import AsJson, Compared, Positions, Questions, decoder_of, numbers_of
+from cospace.cli.steer import (
+    AsJson,
+    Compared,
+    Positions,
+    Questions,
+    Report,
+    decoder_of,
+    keep,
+    numbers_of,
+)
 from cospace.cli.tables import EMPTY, aligned, wrapped
 from cospace.cli.visible import visible
 from cospace.errors import InputError
@@ -150,10 +159,7 @@ def transfer(
     save: Annotated[
         str | None, typer.Option(metavar="FILE", help="Save the result.", show_default=False)
     ] = None,
-    report: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write the report, an HTML file.", show_default=False),
-    ] = None,
+    report: Report = None,
     json: AsJson = False,
     dtype: Dtype = "float32",
     device: Device = "auto",
@@ -222,13 +228,7 @@ def _keep(found: TransferSweep, vector: SteeringVector, outputs: list[Path | Non
     if into is not None:
         vector.save(into)
         say(f"saved: {into}")
-    if save is not None:
-        found.save(save)
-        say(f"saved: {save}")
-    if report is not None:
-        from cospace.report import write_report
-
-        say(f"report: {write_report(found, report)}")
+    keep(found, save, report)
 
 
 def _told(found: TransferSweep) -> list[str]:

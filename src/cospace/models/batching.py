@@ -12,7 +12,17 @@ import numpy.typing as npt
 from cospace.errors import CospaceError
 from cospace.models.base import TokenPolicy
 
-__all__ = ["Batch", "Side", "Tokens", "listed", "out_of_memory", "pad", "plan", "tokenise"]
+__all__ = [
+    "Batch",
+    "Side",
+    "Tokens",
+    "added_text",
+    "listed",
+    "out_of_memory",
+    "pad",
+    "plan",
+    "tokenise",
+]
 
 Side = Literal["left", "right"]
 
@@ -87,6 +97,20 @@ def tokenise(
         Tokens(np.asarray(ids, dtype=np.int64), np.asarray(special, dtype=np.bool_))
         for ids, special in zip(encoded["input_ids"], encoded["special_tokens_mask"], strict=True)
     ]
+
+
+def added_text(tokenizer: Any, prompt: Tokens, new: npt.NDArray[np.int64]) -> str:
+    """Text that ``new`` tokens add behind a prompt, special ones left out.
+
+    A tokenizer may write a token otherwise at the beginning of a text: both are read as one, and
+    the prompt's own text is taken off.
+    """
+
+    def text(ids: npt.NDArray[np.int64]) -> str:
+        return str(tokenizer.decode(ids, skip_special_tokens=True))
+
+    start, whole = text(prompt.ids), text(np.concatenate([prompt.ids, new]))
+    return whole[len(start) :] if whole.startswith(start) else text(new)
 
 
 def plan(lengths: Sequence[int], *, batch_tokens: int, same_length: bool) -> list[list[int]]:

@@ -38,6 +38,14 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "cospace.steering.transfer_sweep:TransferSweep",
             "cospace.report.steering:transfer_page",
         ),
+        "steering_curve": (
+            "cospace.steering.curve:SteeringCurve",
+            "cospace.report.steering_curve:curve_page",
+        ),
+        "continuations": (
+            "cospace.steering.generation:Continuations",
+            "cospace.report.steering_texts:continuations_page",
+        ),
         "shared_score": ("cospace.shared:SharedScore", "cospace.report.shared_space:score_page"),
         "shared_sweep": (
             "cospace.shared:SharedSweep",

@@ -9,7 +9,7 @@ from cospace.report.facts import embed, repeated
 from cospace.report.words import brief, count, joined, number, p_text, span
 
 if TYPE_CHECKING:
-    from cospace.steering.score import SteeringCurve
+    from cospace.steering.curve import SteeringCurve
     from cospace.steering.transfer import Carried, Transfer
     from cospace.steering.transfer_sweep import MapSummary, TransferSweep
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from cospace._numbers import check_whole
 from cospace.errors import InputError, TextTooLongError
-from cospace.models.batching import Tokens
+from cospace.models.batching import Tokens, added_text
 from cospace.result import checked
 
 if TYPE_CHECKING:
@@ -159,26 +159,16 @@ def _made_of(decoder: Decoder, new_tokens: int) -> dict[str, Any]:
 
 
 def _answer(decoder: Decoder, name: str, prompt: Tokens, ids: Any, costs: Any) -> Answer:
-    said = _added(decoder, prompt, ids)
+    said = added_text(decoder.tokenizer, prompt, ids)
     first = _first_line(decoder, prompt, ids)
     mean = float(np.mean(costs[:first])) if first else None
     return Answer(name, said, mean, len(prompt))
 
 
-def _added(decoder: Decoder, prompt: Tokens, ids: Any) -> str:
-    """Text that was added: a tokenizer may write a token otherwise at the beginning of a text."""
-
-    def text(some: Any) -> str:
-        return str(decoder.tokenizer.decode(some, skip_special_tokens=True))
-
-    start, whole = text(prompt.ids), text(np.concatenate([prompt.ids, ids]))
-    return whole[len(start) :] if whole.startswith(start) else text(ids)
-
-
 def _first_line(decoder: Decoder, prompt: Tokens, ids: Any) -> int:
     """Tokens of the first line that says something: the answer, not what follows it."""
     for size in range(1, len(ids) + 1):
-        said = _added(decoder, prompt, ids[:size])
+        said = added_text(decoder.tokenizer, prompt, ids[:size])
         if said.strip() and "\n" in said.lstrip():
             return max(size - 1, 1)
     return len(ids)

@@ -3,6 +3,7 @@
 from cospace.steering.build import build
 from cospace.steering.carry import MapPlan, carry
 from cospace.steering.choose import build_chosen, unseen_items
+from cospace.steering.curve import CurvePoint, SteeringCurve
 from cospace.steering.direction import Direction, find_direction
 from cospace.steering.fitting import activation_maps, embedding_map
 from cospace.steering.generation import ContinuationPoint, Continuations, Scorer, continuations
@@ -19,8 +20,6 @@ from cospace.steering.perspective import Perspective
 from cospace.steering.prompts import read_prompts
 from cospace.steering.score import (
     ChoiceScores,
-    CurvePoint,
-    SteeringCurve,
     choice_scores,
     perplexity,
     steering_curve,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from cospace.errors import InputError
 from cospace.models.base import resolve_sites
 from cospace.steering.direction import Method, find_direction
 from cospace.steering.items import Contrast
+from cospace.steering.probed import Probed
 from cospace.steering.vector import Floats, SteeringVector
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "first_difference", "read_states", "read_texts"]
 
+LEVEL = 0.05
+"""Largest p at which a probe is said to tell held-out pairs apart."""
 RULED = 5.0
 """Mean norm over spread above which the norm says little of how states differ."""
 
@@ -75,8 +78,9 @@ def _vector(
     negative: Floats,
     method: Method,
 ) -> SteeringVector:
-    found = find_direction(positive, negative, method, paired=contrast.paired)
-    warnings = []
+    groups = contrast.groups or None
+    found = find_direction(positive, negative, method, paired=contrast.paired, groups=groups)
+    warnings = _doubts(found.probed, site)
     if found.dominant:
         named = ", ".join(map(str, found.dominant))
         warnings.append(
@@ -109,6 +113,7 @@ def _vector(
             "items": list(contrast.items),
             "cosine_to_mean_difference": found.cosine,
             "separation": found.separation,
+            **_told(found.probed),
             "dominant": list(found.dominant),
             "reference": decoder.facts.reference,
             "config_hash": decoder.facts.config_hash,
@@ -117,6 +122,38 @@ def _vector(
         },
         warnings=tuple(warnings),
     )
+
+
+def _doubts(probed: Probed | None, site: str) -> list[str]:
+    """A warning for a probe that does not tell pairs apart that it did not see."""
+    if probed is None:
+        return []
+    held = probed.held_out
+    if held is None:
+        return [
+            f"At {site} a probe was fitted on so few pairs that none could be held out: nothing says that it tells "
+            "others apart; give more pairs, or take method='mean_difference'."
+        ]
+    if held.p <= LEVEL:
+        return []
+    return [
+        f"At {site} the probe puts {held.separation:.2f} of {held.n} held-out pairs in the right order, which is not "
+        f"told from chance (p = {held.p:.2g}): give more pairs, or take method='mean_difference'."
+    ]
+
+
+def _told(probed: Probed | None) -> dict[str, Any]:
+    """What a probe rests on, for the record of its vector."""
+    if probed is None:
+        return {}
+    held = probed.held_out
+    return {
+        "probe_components": probed.components,
+        "probe_ridge": probed.ridge,
+        "held_out_separation": None if held is None else held.separation,
+        "held_out_pairs": 0 if held is None else held.n,
+        "held_out_p": None if held is None else held.p,
+    }
 
 
 def read_states(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from cospace.errors import InputError
 from cospace.models.base import resolve_sites
 from cospace.steering.build import build
+from cospace.steering.curve import SteeringCurve
 from cospace.steering.direction import Method
 from cospace.steering.items import TEMPLATE, ChoiceItem, Contrast, split_items
-from cospace.steering.score import Answers, SteeringCurve, sweep
+from cospace.steering.score import Answers, sweep
 from cospace.steering.vector import SteeringVector
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -9,8 +10,7 @@ from scipy.stats import trim_mean
 
 from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.linalg import thin_svd
-from cospace.probes import fit_probe
-from cospace.space import Space
+from cospace.steering.probed import Probed, probe_direction
 from cospace.steering.vector import Floats
 
 __all__ = ["METHODS", "Direction", "Method", "find_direction"]
@@ -39,18 +39,25 @@ class Direction(NamedTuple):
     dominant: tuple[int, ...]
     """Coordinates with more than a tenth of its squared norm that are also more than ten times as
     large as the median one."""
+    probed: Probed | None = None
+    """What a probe rests on, and the order of held-out pairs; None for other methods."""
 
 
 def find_direction(
-    positive: Floats, negative: Floats, method: Method, *, paired: bool
+    positive: Floats,
+    negative: Floats,
+    method: Method,
+    *,
+    paired: bool,
+    groups: Sequence[str] | None = None,
 ) -> Direction:
     """Direction in which texts of the first kind lie from those of the second.
 
     ``mean_difference`` is ``mean(p) - mean(q)``. ``trimmed_difference`` takes the mean of each
     coordinate without its tenth of largest and smallest values, for states that a few huge ones
     rule. ``pca`` is the leading right singular vector of the differences ``p_i - q_i``, not
-    centred, ``probe`` the weights of a logistic probe on as many leading principal components as a
-    tenth of the texts, so that few texts give a poor one (see ``separation``); both are turned so
+    centred, ``probe`` the weights of a logistic probe, whose coordinates and penalty are chosen on
+    inner folds (see :func:`~cospace.steering.probed.probe_direction`); both are turned so
     that the mean of the first kind lies further along than that of the second, and scaled to the
     norm of the mean difference, since neither has a length of its own.
 
@@ -62,11 +69,15 @@ def find_direction(
         One of :data:`METHODS`.
     paired
         Whether row i of both belongs together.
+    groups
+        Of pairs, what each belongs to, such as its question: a probe keeps these whole in its
+        folds. By default every pair is its own.
 
     Raises
     ------
     InputError
-        For an unknown method, or principal components of rows that are no pairs.
+        For an unknown method, principal components of rows that are no pairs, or fewer than five
+        pairs for a probe.
     UndefinedMeasureError
         Where the means of the two kinds are the same, or a direction is orthogonal to their
         difference.
@@ -86,6 +97,7 @@ def find_direction(
         raise UndefinedMeasureError(
             "The two kinds of text have the same mean state at this site: there is no direction between them."
         )
+    probed = None
     if method == "mean_difference":
         vector = mean
     elif method == "trimmed_difference":
@@ -93,7 +105,9 @@ def find_direction(
     elif method == "pca":
         vector = _leading(positive, negative, paired=paired)
     else:
-        vector = _probe(positive, negative, paired=paired)
+        own = (groups or [str(i) for i in range(len(positive))]) if paired else None
+        probed = probe_direction(positive, negative, own)
+        vector = probed.vector
     if method in ("pca", "probe"):
         along = float(vector @ mean)
         if abs(along) <= _NONE * size * np.linalg.norm(vector):
@@ -110,6 +124,7 @@ def find_direction(
         float(vector @ mean / (length * size)),
         _separation(positive @ vector, negative @ vector),
         tuple(int(i) for i in np.flatnonzero((share > DOMINANT) & huge)),
+        probed,
     )
 
 
@@ -126,16 +141,6 @@ def _leading(positive: Floats, negative: Floats, *, paired: bool) -> Floats:
             "partners were given: give pairs, or use mean_difference."
         )
     return np.asarray(thin_svd(positive - negative).v[:, 0])
-
-
-def _probe(positive: Floats, negative: Floats, *, paired: bool) -> Floats:
-    names = [f"+{i}" for i in range(len(positive))] + [f"-{i}" for i in range(len(negative))]
-    groups = [name[1:] for name in names] if paired else None
-    rows = Space(np.vstack([positive, negative]), ids=tuple(names), name="states", groups=groups)  # type: ignore[arg-type]
-    labels = ["positive"] * len(positive) + ["negative"] * len(negative)
-    found = fit_probe(rows, labels).classifier
-    weight = dict(zip(found.classes, found.weight, strict=True))
-    return np.asarray(weight["positive"] - weight["negative"])
 
 
 def _separation(above: Floats, below: Floats) -> float:

@@ -14,10 +14,11 @@ import numpy as np
 
 from cospace._numbers import check_whole
 from cospace.errors import InputError, TextTooLongError
-from cospace.models.batching import Tokens
+from cospace.models.batching import Tokens, added_text
 from cospace.result import Result, record
+from cospace.steering.curve import LEAST, mean_interval
 from cospace.steering.lexicon import words_of
-from cospace.steering.score import LEAST, mean_interval, perplexity
+from cospace.steering.score import perplexity
 from cospace.steering.vector import SteeringVector, Unit
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class Continuations(Result):
     """Number of prompts that were cut, as was asked for."""
     prompts_hash: str
     """SHA-256 of the prompts."""
+    prompts: tuple[str, ...] = ()
+    """The prompts as they were given; empty where texts were not kept."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What else was asked for."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -140,6 +143,7 @@ class Continuations(Result):
         """Rebuild the result from ``to_dict``."""
         values = {key: value for key, value in data.items() if key not in ("kind", "schema")}
         values["points"] = tuple(record(ContinuationPoint, point) for point in values["points"])
+        values["prompts"] = tuple(values.get("prompts", ()))
         return cls(**values)
 
 
@@ -185,7 +189,7 @@ def continuations(
     neutral
         Texts whose perplexity shows the side effect.
     keep
-        Whether the result keeps the continuations.
+        Whether the result keeps prompts and continuations.
 
     Raises
     ------
@@ -223,8 +227,10 @@ def continuations(
             else vector.applied(decoder, value, unit=unit, positions=positions)
         )
         with steered:
-            texts = _written(decoder, tokens, new_tokens)
+            made = decoder.generate(tokens, new_tokens)
             side = perplexity(decoder, neutral) if neutral else None
+        both = zip(tokens, made, strict=True)
+        texts = [added_text(decoder.tokenizer, prompt, new) for prompt, new in both]
         found[value] = (texts, _scored(scorer, texts), side)
     return Continuations(
         model=decoder.facts.name,
@@ -240,6 +246,7 @@ def continuations(
         new_tokens=new_tokens,
         cut=cut,
         prompts_hash=hashlib.sha256(json.dumps(list(prompts)).encode()).hexdigest(),
+        prompts=tuple(prompts) if keep else (),
         settings={
             "prompt_tokens": prompt_tokens,
             "positions": str(positions),
@@ -264,20 +271,6 @@ def _prompts(
             )
         tokens.append(text)
     return tokens, cut
-
-
-def _written(decoder: Decoder, prompts: Sequence[Tokens], new_tokens: int) -> list[str]:
-    """Text that was added: a tokenizer may write a token otherwise at the beginning of a text."""
-    made = decoder.generate(prompts, new_tokens)
-
-    def text(ids: Any) -> str:
-        return str(decoder.tokenizer.decode(ids, skip_special_tokens=True))
-
-    found = []
-    for prompt, new in zip(prompts, made, strict=True):
-        start, whole = text(prompt.ids), text(np.concatenate([prompt.ids, new]))
-        found.append(whole[len(start) :] if whole.startswith(start) else text(new))
-    return found
 
 
 def _scored(scorer: Scorer, texts: Sequence[str]) -> list[float | None]:

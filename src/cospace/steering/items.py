@@ -103,7 +103,8 @@ class Contrast:
     Raises
     ------
     InputError
-        For fewer than 2 texts of a kind, an unknown token, or pairs of unequal number.
+        For fewer than 2 texts of a kind, an unknown token, pairs of unequal number, or groups that
+        are not one a pair.
     """
 
     positive: tuple[str, ...]
@@ -118,8 +119,12 @@ class Contrast:
     """Whether text i of both belongs together."""
     items: tuple[str, ...] = ()
     """Ids of the questions that the texts come from, where they do."""
+    groups: tuple[str, ...] = ()
+    """Of pairs, what each belongs to, such as its question in either order; empty where every pair
+    is its own."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", tuple(self.groups))
         for name in ("positive", "negative"):
             value = getattr(self, name)
             if isinstance(value, str):
@@ -133,6 +138,10 @@ class Contrast:
         if self.paired and n != m:
             raise InputError(
                 f"{n} and {m} texts are no pairs: give as many of both kinds, or say paired=False."
+            )
+        if self.groups and (not self.paired or len(self.groups) != n):
+            raise InputError(
+                f"{len(self.groups)} groups were given for {n} and {m} texts: one a pair is expected, or none."
             )
         if self.token == "letter" and not self.paired:
             raise InputError(
@@ -171,8 +180,14 @@ class Contrast:
             [template.format(question=item.question, answer=a) for a in (item.matching, item.other)]
             for item in items
         ]
-        ids = tuple(sorted({item.id for item in items}))
-        return cls(tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), "letter", items=ids)
+        ids = tuple(item.id for item in items)
+        return cls(
+            tuple(p[0] for p in pairs),
+            tuple(p[1] for p in pairs),
+            "letter",
+            items=tuple(sorted(set(ids))),
+            groups=ids,
+        )
 
     @property
     def fingerprint(self) -> str:

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
-from scipy.stats import rankdata
 
+from cospace._numbers import check_seed, check_whole
 from cospace.errors import InputError, UnknownNameError
 from cospace.models.batching import Tokens
-from cospace.result import Result, record
-from cospace.stats.intervals import percentile_interval
+from cospace.result import Result
 from cospace.steering.build import first_difference
+from cospace.steering.curve import CurvePoint, SteeringCurve
 from cospace.steering.items import TEMPLATE, ChoiceItem, check_template
 from cospace.steering.vector import SteeringVector, Unit
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Answers",
     "ChoiceScores",
-    "CurvePoint",
-    "SteeringCurve",
     "choice_scores",
     "perplexity",
     "steering_curve",
@@ -34,24 +31,6 @@ __all__ = [
 ]
 
 Answers = Literal["letters", "texts"]
-
-LEAST = 5
-"""Fewest questions or prompts that an interval is drawn from."""
-_DRAWS = 2000
-
-
-def mean_interval(values: npt.ArrayLike) -> tuple[float, float]:
-    """95 % interval of a mean: percentiles over samples of the values, drawn with a fixed seed.
-
-    Examples
-    --------
-    >>> mean_interval([0.5, 0.5, 0.5])
-    (0.5, 0.5)
-    """
-    held = np.asarray(values, dtype=np.float64)
-    drawn = np.random.default_rng(0).integers(len(held), size=(_DRAWS, len(held)))
-    found = percentile_interval(held[drawn].mean(axis=1))
-    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)
@@ -198,110 +177,6 @@ def perplexity(decoder: Decoder, texts: Sequence[str]) -> float:
     return float(np.exp(-np.mean(np.concatenate(logs))))
 
 
-@dataclass(frozen=True)
-class CurvePoint:
-    """What one coefficient does."""
-
-    coefficient: float
-    """The coefficient."""
-    score: float
-    """Two-choice score, see :class:`ChoiceScores`."""
-    mass: float | None
-    """Probability of the two letters together, None where texts are compared."""
-    perplexity: float | None
-    """Perplexity of neutral texts, where there are any."""
-    by_item: tuple[float, ...] = ()
-    """Score of every question, both orders averaged; empty in results of earlier versions."""
-
-
-@dataclass(frozen=True)
-class SteeringCurve(Result):
-    """Two-choice score and side effect of a vector over its coefficients."""
-
-    kind: ClassVar[str] = "steering_curve"
-
-    model: str
-    """The model."""
-    site: str
-    """Where the vector was added."""
-    method: str
-    """How it was made."""
-    unit: str
-    """What a coefficient of 1 adds: the ``vector``, or as much as the states' mean norm
-    (``residual``) or ``spread``."""
-    answers: str
-    """Whether answers are compared by their ``letters`` or their ``texts``."""
-    points: tuple[CurvePoint, ...]
-    """One a coefficient, in ascending order."""
-    n: int
-    """Number of items."""
-    seen: int = 0
-    """How many of them the vector was made from: with these the scores are in-sample."""
-
-    @property
-    def spearman(self) -> float | None:
-        """Rank correlation of score and coefficient; None where the score does not move."""
-        a, b = (
-            rankdata([getattr(p, name) for p in self.points]) for name in ("coefficient", "score")
-        )
-        if len(self.points) < 2 or np.ptp(b) == 0.0:
-            return None
-        return float(np.corrcoef(a, b)[0, 1])
-
-    @property
-    def span(self) -> float:
-        """Score at the largest coefficient minus score at the smallest."""
-        return self.points[-1].score - self.points[0].score
-
-    @property
-    def spans(self) -> npt.NDArray[np.float64]:
-        """Span of every question, shape (n,), or (0,) where single scores were not kept."""
-        last, first = (np.asarray(self.points[i].by_item, np.float64) for i in (-1, 0))
-        return np.asarray(last - first)
-
-    @property
-    def span_interval(self) -> tuple[float, float] | None:
-        """95 % interval of the span, as if the questions were drawn from many such.
-
-        None for fewer than 5 questions, or where their single scores were not kept.
-        """
-        return mean_interval(self.spans) if len(self.spans) >= LEAST else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything the result holds, with its summaries."""
-        return {
-            **super().to_dict(),
-            "spearman": self.spearman,
-            "span": self.span,
-            "span_interval": None if self.span_interval is None else list(self.span_interval),
-        }
-
-    def records(self) -> list[dict[str, Any]]:
-        """One flat dictionary a coefficient."""
-        return [
-            {
-                "model": self.model,
-                "site": self.site,
-                "method": self.method,
-                "coefficient": p.coefficient,
-                "score": p.score,
-                "mass": p.mass,
-                "perplexity": p.perplexity,
-                "n": self.n,
-                "seen": self.seen,
-            }
-            for p in self.points
-        ]
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild the result from ``to_dict``."""
-        left_out = ("kind", "schema", "spearman", "span", "span_interval")
-        values = {key: value for key, value in data.items() if key not in left_out}
-        values["points"] = tuple(record(CurvePoint, point) for point in values["points"])
-        return cls(**values)
-
-
 def steering_curve(
     decoder: Decoder,
     vector: SteeringVector,
@@ -314,6 +189,8 @@ def steering_curve(
     template: str = TEMPLATE,
     answers: Answers = "letters",
     unsteered: CurvePoint | None = None,
+    draws: int = 0,
+    seed: int = 0,
 ) -> SteeringCurve:
     """Score a vector at each coefficient; 0 is the model as it is.
 
@@ -338,35 +215,57 @@ def steering_curve(
     unsteered
         The point at 0 of another curve with the same model, questions and options: it need not be
         scored again.
+    draws
+        Number of random directions that are added at the same norms, at the smallest and the
+        largest coefficient: what any push of this size does.
+    seed
+        Seed of these.
 
     Raises
     ------
     InputError
-        Without a coefficient, or for equal ones.
+        Without a coefficient, for equal ones, or a number of draws below 0.
     """
+    check_whole(draws=draws)
+    check_seed(seed)
+    if draws < 0:
+        raise InputError(f"draws={draws} random directions were asked for: 0 or more are expected.")
     values = sorted(float(each) for each in coefficients)
     if not values or len(set(values)) < len(values):
         raise InputError(
             f"The coefficients {', '.join(f'{v:g}' for v in values) or 'are missing'}: different numbers are needed."
         )
-    made_from = set(vector.provenance.get("items", ()))
-    points = []
-    for value in values:
-        if unsteered is not None and not value:
-            points.append(replace(unsteered, coefficient=value))
-            continue
+    vector.check(decoder)
+
+    def point(each: SteeringVector, value: float, texts: Sequence[str]) -> CurvePoint:
         steered = (
-            vector.applied(decoder, value, unit=unit, positions=positions)
-            if value
-            else nullcontext()
+            each.applied(decoder, value, unit=unit, positions=positions) if value else nullcontext()
         )
-        vector.check(decoder)
         with steered:
             found = choice_scores(decoder, items, template=template, answers=answers)
-            side = perplexity(decoder, neutral) if neutral else None
+            side = perplexity(decoder, texts) if texts else None
         both = zip(found.as_written, found.swapped, strict=True)
         single = tuple((a + b) / 2 for a, b in both)
-        points.append(CurvePoint(value, found.score, found.mass, side, single))
+        return CurvePoint(value, found.score, found.mass, side, single)
+
+    points = [
+        replace(unsteered, coefficient=value)
+        if unsteered is not None and not value
+        else point(vector, value, neutral)
+        for value in values
+    ]
+    plain = {p.coefficient: p.score for p in points if not p.coefficient}
+    rng = np.random.default_rng(seed)
+    random = []
+    for _ in range(draws):
+        direction = rng.normal(size=vector.width)
+        push = replace(vector, vector=direction).scaled(vector.norm)
+        first, last = (
+            plain[value] if not value else point(push, value, ()).score
+            for value in (values[0], values[-1])
+        )
+        random.append((first, last))
+    made_from = set(vector.provenance.get("items", ()))
     return SteeringCurve(
         model=decoder.facts.name,
         site=vector.site,
@@ -376,6 +275,13 @@ def steering_curve(
         points=tuple(points),
         n=len(items),
         seen=sum(item.id in made_from for item in items),
+        random=tuple(random),
+        settings={
+            "positions": str(positions),
+            "neutral": len(neutral),
+            "random_controls": draws,
+            "seed": seed,
+        },
     )
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from cospace.errors import InputError
 from cospace.maps import LinearMap
 from cospace.result import Result
+from cospace.steering.curve import LEAST, SteeringCurve, mean_interval
 from cospace.steering.items import TEMPLATE, ChoiceItem
-from cospace.steering.score import LEAST, Answers, SteeringCurve, mean_interval, steering_curve
+from cospace.steering.score import Answers, steering_curve
 from cospace.steering.vector import Floats, SteeringVector, Unit
 
 if TYPE_CHECKING:

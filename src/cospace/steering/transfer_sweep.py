@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from cospace.errors import InputError
 from cospace.maps import LinearMap
 from cospace.result import Result, plain, record
+from cospace.steering.curve import SteeringCurve
 from cospace.steering.items import TEMPLATE, ChoiceItem
-from cospace.steering.score import Answers, SteeringCurve, steering_curve, sweep
+from cospace.steering.score import Answers, steering_curve, sweep
 from cospace.steering.transfer import Transfer, check_unit, scored, transfer
 from cospace.steering.vector import SteeringVector, Unit
 
