@@ -191,10 +191,10 @@ def searching(size: tuple[int, int], peers: Peers, folder: Path) -> dict:
     peers.load(x, x[:many], folder)
     ours, theirs = [], []
     for _ in range(rounds):
-        # A block of a larger search does not pay for all of its preparation.
+        # A part of a larger search does not pay for all of its preparation.
         whole = many == len(x)
         prepared = timed(Search.cosine, x)
-        took, found = timed(prepared[1].block, 0, many, 10)
+        took, found = timed(prepared[1].of, np.arange(many), 10)
         ours.append(took + prepared[0] * whole)
         answer = peers.ask("faiss", "nearest", PATIENCE[size[0]])
         if "error" in answer:

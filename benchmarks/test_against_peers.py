@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from benchmarks import against_peers
@@ -26,7 +27,7 @@ class Loop:
         if peer == "broken":
             return {"error": "died"}
         if name == "nearest":
-            return {"value": Search.cosine(self.pair[0]).block(0, 50, 10).mean(), "cpu": 2.0}
+            return {"value": Search.cosine(self.pair[0]).of(np.arange(50), 10).mean(), "cpu": 2.0}
         value = find(name, CATALOGUE)(*self.pair)
         return {"value": value + 0.1 * (peer == "wrong"), "cpu": 2.0}
 

@@ -10,8 +10,10 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.manifold._locally_linear import barycenter_weights
 
+from benchmarks.tokens import measure
 from cospace.measures.reconstruction import barycentre_weights
-from cospace.tokens import intrinsic_dimensions
+from cospace.models.embeddings import read_embeddings
+from cospace.tokens import TokenOptions, intrinsic_dimensions
 
 ROWS, WIDTH, TOKENS, K = 4000, 576, 300, 100
 
@@ -53,3 +55,9 @@ def test_dimensions_of_scikit_learn(benchmark, near):
     rows, _, index = near
     found = benchmark(lambda: [components(rows[some].astype(np.float64)) for some in index])
     assert intrinsic_dimensions(rows, index).tolist() == found
+
+
+def test_a_comparison_is_measured_beside_its_searches():
+    models = [read_embeddings("minilm")] * 2
+    alone, whole = measure(models, TokenOptions(sample=500, tokens=200, dimension_tokens=20))
+    assert 0 < alone < whole

@@ -195,29 +195,29 @@ class Search:
 
     def neighbors(self, k: int, done: Callable[[], None] | None = None) -> Index:
         """K nearest others of every row, ascending by number, shape (n, k); cost n^2 d."""
-        return self.block(0, self.n, k, done)
+        return self.of(np.arange(self.n), k, done)
 
-    def block(self, start: int, stop: int, k: int, done: Callable[[], None] | None = None) -> Index:
-        """K nearest others of rows ``start`` to ``stop``, the last excluded, shape (rows, k).
+    def of(self, query: Index, k: int, done: Callable[[], None] | None = None) -> Index:
+        """K nearest others of the rows with these numbers, shape (len(query), k).
 
-        A long search can be made, and gone on with, a block at a time: what is found for a row
-        does not depend on the others of its block. ``done`` is called in this thread after each
-        ``queries`` rows.
+        A long search can be made, and gone on with, a few rows at a time: what is found for a row
+        does not depend on the others that are asked for. ``done`` is called in this thread after
+        each ``queries`` rows.
         """
         step = self.queries
-        pieces = [(at, min(at + step, stop)) for at in range(start, stop, step)]
+        pieces = [query[at : at + step] for at in range(0, len(query), step)]
         # Memory that is taken here is kept for the next call; that of a thread goes with it.
         rooms: SimpleQueue[tuple[Single, Single]] = SimpleQueue()
         if self.group:
             for _ in range(min(free_cores(), len(pieces))):
-                rooms.put(self._room(min(step, stop - start)))
+                rooms.put(self._room(min(step, len(query))))
 
-        def piece(ends: tuple[int, int]) -> Index:
+        def piece(some: Index) -> Index:
             if not self.group:
-                return self._among_all(np.arange(*ends), k)
+                return self._among_all(some, k)
             room = rooms.get()
             try:
-                return self._piece(*ends, k, room)
+                return self._piece(some, k, room)
             finally:
                 rooms.put(room)
 
@@ -232,14 +232,13 @@ class Search:
 
     @property
     def queries(self) -> int:
-        """Rows in one piece of a block."""
+        """Rows that are asked for in one piece."""
         fit = min(_ENTRIES, _TOGETHER // free_cores()) // max(self.n, len(self.table))
         return int(min(_QUERIES, max(16, fit - fit % 16)))
 
-    def _piece(self, start: int, stop: int, k: int, room: tuple[Single, Single]) -> Index:
-        query = np.arange(start, stop)
+    def _piece(self, query: Index, k: int, room: tuple[Single, Single]) -> Index:
         many, group = len(query), self.group
-        products, best = self._products(start, stop, room)
+        products, best = self._products(query, room)
         nearest = np.ascontiguousarray(best.T)
         floor = self._floor(_largest(nearest, k), query)
         row, of = np.divmod(np.flatnonzero(nearest >= floor[:, None]), nearest.shape[1])
@@ -264,26 +263,24 @@ class Search:
             index[some] = self._nearest_of(query[some], row, column, values, k)
         return index
 
-    def _products(
-        self, start: int, stop: int, room: tuple[Single, Single]
-    ) -> tuple[Single, Single]:
+    def _products(self, query: Index, room: tuple[Single, Single]) -> tuple[Single, Single]:
         """Bounds of the scores of all rows, a column for each query, and the best of every group.
 
         The score of a row k for a query q is <q, k> - |k|^2 / 2, larger where nearer. What is
         returned is no smaller, and no larger than that by more than twice the rounding.
         """
-        d, group, many = self.rows.shape[1], self.group, stop - start
+        d, group, many = self.rows.shape[1], self.group, len(query)
         products = room[0][: len(self.table) * many].reshape(-1, many)
         best = room[1][: len(self.table) // group * many].reshape(-1, many)
-        query = self.table[start:stop].copy()
-        query[:, d] = -1.0
-        query[:, d + 1] = self.rounding * self.length[start:stop]
+        asked = self.table[query]
+        asked[:, d] = -1.0
+        asked[:, d + 1] = self.rounding * self.length[query]
         step = max(1, _KEYS // group) * group
         for first in range(0, len(products), step):
             part = slice(first, min(first + step, len(products)))
-            np.matmul(self.table[part], query.T, out=products[part])
-            own = np.arange(max(start, part.start), min(stop, part.stop))
-            products[own, own - start] = -np.inf
+            np.matmul(self.table[part], asked.T, out=products[part])
+            own = np.flatnonzero((query >= part.start) & (query < part.stop))
+            products[query[own], own] = -np.inf
             groups = products[part].reshape(-1, group, many)
             np.maximum.reduce(groups, axis=1, out=best[part.start // group : part.stop // group])
         return products, best

@@ -143,7 +143,7 @@ def test_bounds_hold(kind, metric):
     z -= middle
     length = np.sqrt((z * z).sum(axis=1))
     score = (z @ z.T) - length[:, None] ** 2 / 2
-    bound, best = made._products(0, made.n, made._room(made.n))
+    bound, best = made._products(np.arange(made.n), made._room(made.n))
     own = np.eye(made.n, dtype=bool)
     above = (bound[: made.n] - score)[~own]
     allowed = 2 * made.rounding * (np.outer(length, length) + length[:, None] ** 2 / 2) + 1e-35
@@ -193,8 +193,10 @@ def test_blocks_of_any_size_on_any_number_of_cores(monkeypatch, metric):
     for queries, keys in ((16, 64), (100, 1000), (2000, 16)):
         monkeypatch.setattr(search, "_QUERIES", queries)
         monkeypatch.setattr(search, "_KEYS", keys)
-        cut = [made.block(a, b, 10) for a, b in ((0, 7), (7, 512), (512, 1100))]
+        cut = [made.of(np.arange(a, b), 10) for a, b in ((0, 7), (7, 512), (512, 1100))]
         np.testing.assert_array_equal(np.concatenate(cut), expected)
+        anywhere = np.random.default_rng(0).permutation(1100)[:600]
+        np.testing.assert_array_equal(made.of(anywhere, 10), expected[anywhere])
 
 
 def test_progress_is_told_after_every_piece():
@@ -209,7 +211,7 @@ def test_memory_is_far_from_the_square_of_the_rows():
     x = np.random.default_rng(0).standard_normal((n, 4)).astype(np.float32)
     tracemalloc.start()
     made = Search.euclidean(x, 5)
-    found = made.block(0, 1000, 5)
+    found = made.of(np.arange(1000), 5)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < n * n

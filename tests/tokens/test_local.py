@@ -14,6 +14,7 @@ from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError
 from cospace.measures.reconstruction import barycentre_weights
 from cospace.tokens.local import (
     dimension_correlation,
+    dimensions_of_nearest,
     intrinsic_dimensions,
     weight_cosines,
 )
@@ -289,6 +290,21 @@ def test_dimensions_are_those_of_scikit_learns_components(k, d):
         for t, i in zip(at, index, strict=True)
     ]
     assert intrinsic_dimensions(rows, index, at=at).tolist() == among
+
+
+@pytest.mark.parametrize("d", [8, 40, 90])
+def test_dimensions_of_several_neighbourhoods_are_those_of_each(d):
+    """A tight few inside a wide many, far from the origin: no digit is lost to the mean of the many."""
+    rng = np.random.default_rng(8)
+    rows = 100 + rng.normal(size=(400, d))
+    rows[:10] = 100 + 1e-5 * rng.normal(size=(10, 3)) @ rng.normal(size=(3, d))
+    index = np.array([np.arange(60), rng.permutation(60), rng.permutation(400)[:60]])
+    found = dimensions_of_nearest(rows, index, (10, 60, 30))
+    for line, k in zip(found, (10, 60, 30), strict=True):
+        ratios = [PCA().fit(rows[i[:k]]).explained_variance_ratio_ for i in index]
+        expected = [np.searchsorted(np.cumsum(each), 0.95) + 1 for each in ratios]
+        assert line.tolist() == expected == intrinsic_dimensions(rows, index[:, :k]).tolist()
+    assert found[0, 0] <= 3
 
 
 def test_hand_worked_dimensions():

@@ -123,6 +123,15 @@ def test_reserved_rows_take_no_part_unless_asked(checkpoint, plain):
     assert every.dimensions == ()
 
 
+def test_all_tokens_are_taken_where_draws_would_look_at_as_many():
+    asked = TokenOptions()
+    assert asked.sampled(60_000) == (60_000, 1)
+    assert asked.sampled(60_001) == (20_000, 3)
+    assert TokenOptions(draws=1).sampled(20_001) == (20_000, 1)
+    assert TokenOptions(sample=500).sampled(501) == (500, 3)
+    assert TokenOptions(sample=500).sampled(500) == (500, 1)
+
+
 def test_samples_of_tokens_and_seeds(copies):
     a, b, _ = copies
     some = TokenOptions(sample=100, draws=2, tokens=50, k=5, dimension_tokens=0, rng=7)
@@ -260,10 +269,19 @@ def test_rows_of_other_tokenizers_are_the_same_by_bytes_and_by_name(families, ch
     assert signs == [pad.tokens[j] for j in ids_b] == ["<pad>", "<unk>"]
 
 
-def test_a_dead_row_is_named_with_its_model(checkpoint, plain):
-    x = table()
-    x[17] = 0.0
-    a, b = checkpoint("dead", plain(700), x), checkpoint("alive", plain(700), table(seed=1))
-    options = TokenOptions(sample=700, draws=1, tokens=0, dimension_tokens=0)
-    with pytest.raises(UndefinedMeasureError, match=r"Token 17 of dead \(input matrix\) is zero"):
-        compare(a, b, options=options)
+def test_dead_rows_are_left_out_and_named(checkpoint, plain):
+    """Fault: one row of zeros, of tens of thousands, stops the comparison, or counts as a cosine of 0."""
+    x, y = table(), table(seed=1) + 0.5 * table()
+    dead = [17, *range(300, 320)]
+    x[dead] = 0.0
+    a, b = checkpoint("dead", plain(700), x), checkpoint("alive", plain(700), y)
+    found = compare(a, b, options=TokenOptions(sample=700, draws=1, k=5, dimension_tokens=0))
+    assert found.shared.n == found.overall[0].tokens == found.local[0].tokens == 679
+    assert [one for one in found.warnings if "zeros" in one] == [
+        "dead has rows of zeros for tokens that are used; they point nowhere and are left out: "
+        "17, 300, 301, 302, 303, 304, 305, 306, 307, 308, 309, 310 and 9 more."
+    ]
+    left = np.setdiff1d(np.arange(700), dead)
+    unit = [r[left] / np.linalg.norm(r[left].astype(float), axis=1)[:, None] for r in (x, y)]
+    cosines = [(u @ u.T)[np.triu_indices(679, 1)] for u in unit]
+    assert found.overall[0].pearson == pytest.approx(np.corrcoef(*cosines)[0, 1], abs=1e-12)

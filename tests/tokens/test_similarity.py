@@ -137,6 +137,9 @@ def test_what_cannot_be_compared_is_refused():
         Cosines.of(x[:3])
     with pytest.raises(UndefinedMeasureError, match="All pairs have the same cosine"):
         Cosines.of(np.eye(6))
+    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(300, 300)))[0]
+    with pytest.raises(UndefinedMeasureError, match="All pairs have the same cosine"):
+        Cosines.of(turned)
     with pytest.raises(UndefinedMeasureError, match="All pairs have the same cosine"):
         Cosines.of(np.ones((6, 2)))
     for correlation in (pearson, spearman):

@@ -44,9 +44,14 @@ def tokens(
         ),
     ],
     sample: Annotated[
-        int,
-        typer.Option("--sample", metavar="N", help="Shared tokens whose pairs are compared."),
-    ] = 20_000,
+        int | None,
+        typer.Option(
+            "--sample",
+            metavar="N",
+            help="Shared tokens whose pairs are compared in a draw; by default 20,000, or all at once where the "
+            "draws would look at as many.",
+        ),
+    ] = None,
     draws: Annotated[
         int, typer.Option("--draws", metavar="N", help="Samples, each with its seed.")
     ] = 3,

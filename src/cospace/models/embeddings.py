@@ -112,6 +112,13 @@ class TokenMatrix:
                 )
         return found
 
+    def zeros(self) -> npt.NDArray[np.int64]:
+        """Numbers of the rows that are zero: such a token has no direction."""
+        mapped = self.mapped()
+        parts = [slice(start, start + _ROWS) for start in range(0, len(mapped), _ROWS)]
+        live = [_widened(mapped[part], self.dtype).any(axis=1) for part in parts]
+        return np.flatnonzero(~np.concatenate(live)).astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:

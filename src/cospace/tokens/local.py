@@ -18,6 +18,7 @@ from cospace.tokens.ranks import average_ranks
 __all__ = [
     "WeightCosines",
     "dimension_correlation",
+    "dimensions_of_nearest",
     "intrinsic_dimensions",
     "weight_cosines",
 ]
@@ -161,30 +162,71 @@ def intrinsic_dimensions(
     >>> intrinsic_dimensions(np.array(line + square), around).tolist()
     [1, 2]
     """
-    if not 0.0 < share < 1.0:
-        raise InputError(f"The share of variance is {share}; a number between 0 and 1 is needed.")
     if at is not None:
         index = np.column_stack([index, at])
-    tokens, k = index.shape
-    if k < 2:
-        raise InputError(f"{k} neighbours span no dimension: at least 2 are needed.")
+    return np.asarray(dimensions_of_nearest(rows, index, [index.shape[1]], share=share)[0])
+
+
+def dimensions_of_nearest(
+    rows: Array, index: Index, ks: Sequence[int], *, share: float = VARIANCE
+) -> Index:
+    """Intrinsic dimensions of the first k neighbours of each token, for several k.
+
+    The same as ``intrinsic_dimensions(rows, index[:, :k], share=share)`` for each k, at little more
+    than the cost of the largest.
+
+    Parameters
+    ----------
+    rows
+        Shape (n, d).
+    index
+        Neighbours of each token, nearest first, shape (tokens, k) for the largest k.
+    ks
+        Numbers of neighbours.
+    share
+        Share of the variance, between 0 and 1.
+
+    Returns
+    -------
+    array
+        A line for each k, shape (len(ks), tokens).
+
+    Raises
+    ------
+    InputError
+        For a share that is not between 0 and 1, or fewer than 2 neighbours.
+    """
+    if not 0.0 < share < 1.0:
+        raise InputError(f"The share of variance is {share}; a number between 0 and 1 is needed.")
+    few, most = min(ks), max(ks)
+    if few < 2:
+        raise InputError(f"{few} neighbours span no dimension: at least 2 are needed.")
     x = to_numpy(rows)
-    found = np.empty(tokens, dtype=np.int64)
-    step = max(1, _BYTES // (8 * k * (x.shape[1] + k)))
+    found = np.empty((len(ks), len(index)), dtype=np.int64)
+    step = max(1, _BYTES // (8 * most * (x.shape[1] + most)))
 
     def count(start: int) -> None:
-        z = x[index[start : start + step]].astype(np.float64)
-        size = np.einsum("ijk,ijk->i", z, z)
-        z -= z.mean(axis=1, keepdims=True)
-        wide = z.shape[2] >= k
-        inner = z @ z.transpose(0, 2, 1) if wide else z.transpose(0, 2, 1) @ z
-        spectrum = np.clip(np.linalg.eigvalsh(inner)[:, ::-1], 0.0, None)
-        held = np.cumsum(spectrum, axis=1)
-        total = held[:, -1]
-        least = (held < (share * (1 - _ROUNDING)) * total[:, None]).sum(axis=1) + 1
-        found[start : start + step] = np.where(total > _ROUNDING**2 * size, least, 0)
+        z = x[index[start : start + step, :most]].astype(np.float64)
+        size = np.cumsum(np.einsum("ijk,ijk->ij", z, z), axis=1)
+        # The mean of the fewest: that of more lies no farther from it than these are spread.
+        z -= z[:, :few].mean(axis=1, keepdims=True)
+        whole = z @ z.transpose(0, 2, 1) if z.shape[2] >= few else None
+        for line, k in enumerate(ks):
+            if whole is not None and z.shape[2] >= k:
+                inner = whole[:, :k, :k].copy()
+                inner -= inner.mean(axis=1, keepdims=True)
+                inner -= inner.mean(axis=2, keepdims=True)
+            else:
+                part = z[:, :k] - z[:, :k].mean(axis=1, keepdims=True)
+                inner = part.transpose(0, 2, 1) @ part
+            spectrum = np.clip(np.linalg.eigvalsh(inner)[:, ::-1], 0.0, None)
+            held = np.cumsum(spectrum, axis=1)
+            total = held[:, -1]
+            least = (held < (share * (1 - _ROUNDING)) * total[:, None]).sum(axis=1) + 1
+            least[total <= _ROUNDING**2 * size[:, k - 1]] = 0
+            found[line, start : start + step] = least
 
-    each(count, range(0, tokens, step))
+    each(count, range(0, len(index), step))
     return found
 
 

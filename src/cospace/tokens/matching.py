@@ -49,7 +49,13 @@ class Matched:
         return len(self.ids_a)
 
 
-def match(a: Vocabulary, b: Vocabulary, *, classes: Collection[str] = ("used",)) -> Matched:
+def match(
+    a: Vocabulary,
+    b: Vocabulary,
+    *,
+    classes: Collection[str] = ("used",),
+    without: tuple[Collection[int], Collection[int]] = ((), ()),
+) -> Matched:
     """Match the tokens of two vocabularies by the bytes of their text and their place in a word.
 
     Where a vocabulary writes one text twice (a letter and its byte token), the one that is
@@ -65,6 +71,8 @@ def match(a: Vocabulary, b: Vocabulary, *, classes: Collection[str] = ("used",))
     classes
         Classes of rows that take part, out of ``used`` and ``undecodable``: other rows have no
         text. Both rows of a match are of one class, since text is text in both.
+    without
+        Rows of the first and of the second model that take no part.
 
     Raises
     ------
@@ -78,7 +86,8 @@ def match(a: Vocabulary, b: Vocabulary, *, classes: Collection[str] = ("used",))
             raise UnknownNameError.among(
                 name, ("used", "undecodable"), "class of tokens that have a text"
             )
-    (table_a, repeats_a), (table_b, repeats_b) = _table(a, classes), _table(b, classes)
+    table_a, repeats_a = _table(a, classes, frozenset(without[0]))
+    table_b, repeats_b = _table(b, classes, frozenset(without[1]))
     pairs: dict[int, tuple[int, NormalForm]] = {}
     taken: set[int] = set()
 
@@ -180,14 +189,16 @@ def text_kind(form: NormalForm) -> str:
     return "mixed" if kinds & {"L", "M", "N"} else "mark"
 
 
-def _table(vocabulary: Vocabulary, classes: Collection[str]) -> tuple[dict[NormalForm, int], int]:
+def _table(
+    vocabulary: Vocabulary, classes: Collection[str], without: frozenset[int]
+) -> tuple[dict[NormalForm, int], int]:
     """Row by normal form, and the number of rows whose form is there already."""
     table: dict[NormalForm, int] = {}
     repeats, later = 0, []
     names = [name for name in CLASSES if name in classes]
     for i in map(int, vocabulary.ids(*names)):
         form = vocabulary.forms[i]
-        if form is None:
+        if form is None or i in without:
             continue
         if vocabulary.marker == "sentencepiece" and _BYTE.fullmatch(vocabulary.tokens[i] or ""):
             later.append((form, i))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cospace._threads import each as side_by_side
 from cospace.errors import UndefinedMeasureError
 from cospace.measures.reconstruction import barycentre_weights
 from cospace.models.embeddings import Embeddings, Role, read_embeddings
 from cospace.tokens.local import (
     dimension_correlation,
-    intrinsic_dimensions,
+    dimensions_of_nearest,
     weight_cosines,
 )
 from cospace.tokens.matching import Matched, match, match_rest
@@ -42,6 +41,8 @@ __all__ = ["compare", "versions"]
 Index = npt.NDArray[np.int64]
 _HALF = 0.5
 _NEAR_BOUND = 0.8
+_NAMED = 12
+"""Tokens that a warning names."""
 
 
 def compare(
@@ -98,7 +99,11 @@ def compare(
     vocabularies = [
         read_vocabulary(each.weights.folder, each.input.shape[0]) for each in (first, second)
     ]
-    matched = match(*vocabularies)
+    dead = [
+        _dead(each, vocabulary)
+        for each, vocabulary in zip((first, second), vocabularies, strict=True)
+    ]
+    matched = match(*vocabularies, without=(dead[0], dead[1]))
     if len(matched) < LEAST:
         raise UndefinedMeasureError(
             f"{first.name} and {second.name} share {len(matched)} tokens: at least {LEAST} are needed."
@@ -114,8 +119,9 @@ def compare(
         )
     ]
     overall = _overall(sides, options, told)
-    local = _local(sides, options, told)
-    dimensions = _dimensions(sides, options, told)
+    near = _near(sides, options, told)
+    local = _local(sides, near, options)
+    dimensions = _dimensions(sides, near, options)
     facts = [facts_of(side) for side in sides]
     return TokenComparison(
         facts[0],
@@ -125,7 +131,7 @@ def compare(
         local,
         dimensions,
         {**asdict(options), "dimension_k": list(options.dimension_k)},
-        tuple(_warnings(facts, matched, overall, dimensions)),
+        (*_left_out(facts, dead), *_warnings(facts, matched, overall, dimensions)),
         versions(),
     )
 
@@ -134,6 +140,21 @@ def _among(vocabulary: Vocabulary, options: TokenOptions) -> Index:
     if options.among == "all":
         return np.arange(len(vocabulary))
     return vocabulary.ids(*(name for name in CLASSES if name != "reserved"))
+
+
+def _dead(embeddings: Embeddings, vocabulary: Vocabulary) -> list[int]:
+    """Rows of used tokens that are zero in some matrix: they have no direction to compare."""
+    zeros = [set(embeddings.matrix(role).zeros().tolist()) for role in embeddings.roles]
+    return sorted(set.union(*zeros) & set(vocabulary.ids("used").tolist()))
+
+
+def _left_out(facts: list[TokenSide], dead: list[list[int]]) -> list[str]:
+    return [
+        f"{side.name} has rows of zeros for tokens that are used; they point nowhere and are left out: "
+        f"{', '.join(map(str, ids[:_NAMED]))}{f' and {len(ids) - _NAMED} more' if len(ids) > _NAMED else ''}."
+        for side, ids in zip(facts, dead, strict=True)
+        if ids
+    ]
 
 
 def _drawn(n: int, size: int, seed: int, stream: int) -> Index:
@@ -146,7 +167,7 @@ def _drawn(n: int, size: int, seed: int, stream: int) -> Index:
 
 def _overall(sides: list[Side], options: TokenOptions, told: Told) -> tuple[GlobalFigure, ...]:
     n = len(sides[0].ids)
-    draws = 1 if options.sample >= n else options.draws
+    size, draws = options.sampled(n)
     pairs = list(product(sides[0].roles, sides[1].roles))
     found: dict[tuple[Role, Role], list[tuple[Correlation, Correlation, float, float]]] = {
         pair: [] for pair in pairs
@@ -155,21 +176,14 @@ def _overall(sides: list[Side], options: TokenOptions, told: Told) -> tuple[Glob
     rooms: dict[tuple[int, Role], npt.NDArray[np.float64]] = {}  # a draw writes over the last one
     told.say("cosines of all pairs", 0, total)
     for draw in range(draws):
-        chosen = _drawn(n, options.sample, options.rng, draw)
+        chosen = _drawn(n, size, options.rng, draw)
 
-        def cosines(one: tuple[int, Role], chosen: Index = chosen) -> Cosines:
-            side = sides[one[0]]
-            rows = side.embeddings.matrix(one[1]).rows(side.ids[chosen])
-
-            def named(place: int) -> str:
-                row = int(side.ids[chosen][place])
-                return f"Token {row} of {side.embeddings.name} ({one[1]} matrix)"
-
-            return Cosines.of(rows, rooms.get(one), named=named)
-
-        wanted = [(i, role) for i, side in enumerate(sides) for role in side.roles]
-        made = dict(zip(wanted, side_by_side(cosines, wanted), strict=True))
-        rooms.update((one, each.rows) for one, each in made.items())
+        made = {}
+        for i, side in enumerate(sides):
+            for role in side.roles:
+                rows = side.embeddings.matrix(role).rows(side.ids[chosen])
+                made[i, role] = Cosines.of(rows, rooms.get((i, role)))
+                rooms[i, role] = made[i, role].rows
         for pair in pairs:
             x, y = made[0, pair[0]], made[1, pair[1]]
             linear = pearson(x, y)
@@ -177,9 +191,7 @@ def _overall(sides: list[Side], options: TokenOptions, told: Told) -> tuple[Glob
             found[pair].append((linear, ranked, x.mean, y.mean))
             done += 1
             told.say("cosines of all pairs", done, total)
-    return tuple(
-        _overall_figure(pair, drawn, min(options.sample, n)) for pair, drawn in found.items()
-    )
+    return tuple(_overall_figure(pair, drawn, size) for pair, drawn in found.items())
 
 
 def _overall_figure(
@@ -206,22 +218,61 @@ def _overall_figure(
     )
 
 
-def _local(sides: list[Side], options: TokenOptions, told: Told) -> tuple[LocalFigure, ...]:
+@dataclass(frozen=True)
+class _Near:
+    """What is near the tokens of one matrix."""
+
+    index: Index
+    """Neighbours from which tokens are woven, among the rows that both models have."""
+    weights: npt.NDArray[np.float64]
+    """Their weights."""
+    dimensions: Index
+    """Dimensions of the sampled tokens' neighbours, a line for each number of these."""
+
+
+def _near(sides: list[Side], options: TokenOptions, told: Told) -> list[dict[Role, _Near]]:
+    """Weights and dimensions of every matrix, one after the other: only one is held at a time."""
+    woven, sampled = _chosen(len(sides[0].ids), options)
+    ks = _ks(options)
+    asked = [(some, k) for some, k in ((woven, options.k), (sampled, max(ks))) if len(some)]
+    made: list[dict[Role, _Near]] = [{}, {}]
+    for side, near in zip(sides, made, strict=True):
+        for role in side.roles if asked else ():
+            rows, found = side.neighbors(role, asked, options, told)
+            index, weights = np.empty((0, 0), dtype=np.int64), np.empty((0, 0))
+            dimensions = np.empty((0, 0), dtype=np.int64)
+            if len(woven):
+                weights = barycentre_weights(rows, found[0], side.places(woven), reg=options.reg)
+                index = side.shared(found[0])
+            if len(sampled):
+                ordered = by_distance(rows, side.places(sampled), found[-1], metric=options.metric)
+                told.say(f"dimensions, {side.embeddings.name}", 0, 1)
+                dimensions = dimensions_of_nearest(rows, ordered, ks, share=options.share)
+                told.say(f"dimensions, {side.embeddings.name}", 1, 1)
+            near[role] = _Near(index, weights, dimensions)
+    return made
+
+
+def _chosen(n: int, options: TokenOptions) -> tuple[Index, Index]:
+    """Shared tokens that are woven, and those whose dimension is asked for."""
+    woven = _drawn(n, n if options.tokens is None else options.tokens, options.rng, 1 << 20)
+    return woven, _drawn(n, options.dimension_tokens, options.rng, 1 << 21)
+
+
+def _ks(options: TokenOptions) -> list[int]:
+    return sorted(set(options.dimension_k)) if options.dimension_tokens else [0]
+
+
+def _local(
+    sides: list[Side], near: list[dict[Role, _Near]], options: TokenOptions
+) -> tuple[LocalFigure, ...]:
     if options.tokens == 0:
         return ()
-    n = len(sides[0].ids)
-    chosen = _drawn(n, n if options.tokens is None else options.tokens, options.rng, 1 << 20)
-    woven: list[dict[Role, tuple[Index, npt.NDArray[np.float64]]]] = [{}, {}]
-    for side, made in zip(sides, woven, strict=True):
-        for role in side.roles:
-            index = side.neighbors(role, chosen, options.k, options, told)
-            rows, places = side.rows(role), side.places(chosen)
-            weights = barycentre_weights(rows, index, places, reg=options.reg)
-            made[role] = side.shared(index), weights
+    chosen, _ = _chosen(len(sides[0].ids), options)
     figures = []
     for role_a, role_b in product(sides[0].roles, sides[1].roles):
-        (index_a, weights_a), (index_b, weights_b) = woven[0][role_a], woven[1][role_b]
-        found = weight_cosines(index_a, weights_a, index_b, weights_b, shared=sides[0].known)
+        a, b = near[0][role_a], near[1][role_b]
+        found = weight_cosines(a.index, a.weights, b.index, b.weights, shared=sides[0].known)
         apart = [side.ids[chosen[found.apart]] for side in sides]
         figures.append(
             LocalFigure(
@@ -237,8 +288,8 @@ def _local(sides: list[Side], options: TokenOptions, told: Told) -> tuple[LocalF
                 histogram=tuple(map(int, np.histogram(found.values, EDGES)[0])),
                 apart_share=float(found.apart.mean()),
                 chance_apart=found.chance_apart,
-                known_a=float((index_a >= 0).mean()),
-                known_b=float((index_b >= 0).mean()),
+                known_a=float((a.index >= 0).mean()),
+                known_b=float((b.index >= 0).mean()),
                 apart_a=tuple(map(int, apart[0])),
                 apart_b=tuple(map(int, apart[1])),
                 apart_texts=tuple(sides[0].vocabulary.text(int(i)) for i in apart[0]),
@@ -248,33 +299,23 @@ def _local(sides: list[Side], options: TokenOptions, told: Told) -> tuple[LocalF
 
 
 def _dimensions(
-    sides: list[Side], options: TokenOptions, told: Told
+    sides: list[Side], near: list[dict[Role, _Near]], options: TokenOptions
 ) -> tuple[DimensionFigure, ...]:
     if options.dimension_tokens == 0:
         return ()
-    chosen = _drawn(len(sides[0].ids), options.dimension_tokens, options.rng, 1 << 21)
-    ks = sorted(set(options.dimension_k))
-    counted: list[dict[tuple[Role, int], Index]] = [{}, {}]
-    for side, made in zip(sides, counted, strict=True):
-        for role in side.roles:
-            index = side.neighbors(role, chosen, ks[-1], options, told)
-            rows = side.rows(role)
-            index = by_distance(rows, side.places(chosen), index, metric=options.metric)
-            for i, k in enumerate(ks):
-                made[role, k] = intrinsic_dimensions(rows, index[:, :k], share=options.share)
-                told.say(f"dimensions, {side.embeddings.name}", i + 1, len(ks))
+    _, chosen = _chosen(len(sides[0].ids), options)
     return tuple(
         _dimension_figure(
             (role_a, role_b),
             k,
-            counted[0][role_a, k],
-            counted[1][role_b, k],
+            near[0][role_a].dimensions[i],
+            near[1][role_b].dimensions[i],
             sides,
             chosen,
             options,
         )
         for role_a, role_b in product(sides[0].roles, sides[1].roles)
-        for k in ks
+        for i, k in enumerate(_ks(options))
     )
 
 

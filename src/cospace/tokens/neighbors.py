@@ -14,18 +14,19 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cospace._threads import each
 from cospace.errors import InputError
 from cospace.search import Search
 
-__all__ = ["Metric", "by_distance", "neighbors_of"]
+__all__ = ["Metric", "by_distance", "neighbors_of", "prepare_search"]
 
 Metric = Literal["euclidean", "cosine"]
 Index = npt.NDArray[np.int64]
 
 BLOCK = 4096
 """Tokens whose neighbours are searched, and kept, together."""
-LAYOUT = 1
-_PAIRS = 1 << 22
+LAYOUT = 2
+_PAIRS = 1 << 17
 _CHECKSUM = hashlib.sha256().digest_size
 """Bytes of a checksum."""
 
@@ -39,6 +40,7 @@ def neighbors_of(
     folder: Path | None = None,
     key: Mapping[str, Any] | None = None,
     done: Callable[[int, int], None] | None = None,
+    prepared: Callable[[], Search] | None = None,
 ) -> Index:
     """K nearest others of some rows among all, exactly; cost len(places) n d.
 
@@ -58,6 +60,9 @@ def neighbors_of(
         What the rows are, in plain values; needed with ``folder``.
     done
         Told how many of the tokens are done, and how many there are.
+    prepared
+        Gives the search of these rows, for this many neighbours or more, where several ask for it;
+        called only if some neighbours are not kept.
 
     Returns
     -------
@@ -72,8 +77,7 @@ def neighbors_of(
     UndefinedMeasureError
         For k >= n - 1, rows that are all the same, or (cosine) a row of zeros.
     """
-    if metric not in ("euclidean", "cosine"):
-        raise InputError(f"{metric!r} is no metric of neighbours here: euclidean and cosine are.")
+    _check_metric(metric)
     places = _places(places, len(rows))
     kept = _Kept(folder, key or {}, places, k, metric, len(rows))
     starts = range(0, len(places), BLOCK)
@@ -82,24 +86,31 @@ def neighbors_of(
     if done is not None:
         done(finished, len(places))
     if any(block is None for block in found):
-        _check_finite(rows)
-        # The search takes rows in their order: those that are asked for go first.
-        rest = np.ones(len(rows), dtype=bool)
-        rest[places] = False
-        order = np.concatenate([places, np.flatnonzero(rest)])
-        asked = rows if np.array_equal(order, np.arange(len(rows))) else rows[order]
-        search = (Search.cosine if metric == "cosine" else Search.euclidean)(asked, k)
+        search = prepare_search(rows, k, metric=metric) if prepared is None else prepared()
         for i, start in enumerate(starts):
             if found[i] is not None:
                 continue
             stop = min(start + BLOCK, len(places))
-            block = order[search.block(start, stop, k)]
+            block = search.of(places[start:stop], k)
             kept.write(start, block)
             found[i] = block
             finished += len(block)
             if done is not None:
                 done(finished, len(places))
     return np.concatenate([block for block in found if block is not None])
+
+
+def prepare_search(rows: npt.NDArray[Any], k: int, *, metric: Metric = "euclidean") -> Search:
+    """Prepare for searches of the k nearest or fewer.
+
+    Raises
+    ------
+    InputError, UndefinedMeasureError
+        As ``neighbors_of``.
+    """
+    _check_metric(metric)
+    _check_finite(rows)
+    return (Search.cosine if metric == "cosine" else Search.euclidean)(rows, k)
 
 
 def by_distance(
@@ -111,18 +122,26 @@ def by_distance(
     """
     made = np.empty_like(index)
     step = max(1, _PAIRS // (index.shape[1] * rows.shape[1]))
-    for start in range(0, len(index), step):
-        near = np.sort(index[start : start + step], axis=1)
-        own = rows[places[start : start + step]].astype(np.float64)[:, None]
+
+    def order(start: int) -> None:
+        part = slice(start, start + step)
+        near = np.sort(index[part], axis=1)
+        own = rows[places[part]].astype(np.float64)[:, None]
         others = rows[near].astype(np.float64)
         if metric == "cosine":
             own /= np.linalg.norm(own, axis=2, keepdims=True)
             others /= np.linalg.norm(others, axis=2, keepdims=True)
-        far = np.sum((others - own) ** 2, axis=2)
-        made[start : start + step] = np.take_along_axis(
-            near, np.argsort(far, axis=1, kind="stable"), axis=1
-        )
+        others -= own
+        far = np.einsum("ijk,ijk->ij", others, others)
+        made[part] = np.take_along_axis(near, np.argsort(far, axis=1, kind="stable"), axis=1)
+
+    each(order, range(0, len(index), step))
     return made
+
+
+def _check_metric(metric: str) -> None:
+    if metric not in ("euclidean", "cosine"):
+        raise InputError(f"{metric!r} is no metric of neighbours here: euclidean and cosine are.")
 
 
 def _places(places: npt.ArrayLike, n: int) -> Index:

@@ -14,14 +14,16 @@ __all__ = ["LEAST", "TokenOptions"]
 
 LEAST = 4
 """Fewest tokens whose cosines can be compared."""
+_SAMPLE = 20_000
 
 
 @dataclass(frozen=True)
 class TokenOptions:
     """How token embeddings are compared; what is not stated in the literature is an option here."""
 
-    sample: int = 20_000
-    """Shared tokens whose cosines are compared in one draw; all of them where there are fewer."""
+    sample: int | None = None
+    """Shared tokens whose cosines are compared in one draw; all of them where there are fewer. None
+    for 20,000, or for all where the draws would look at as many."""
     draws: int = 3
     """Draws, each with a seed of its own."""
     tokens: int | None = None
@@ -46,7 +48,7 @@ class TokenOptions:
 
     def __post_init__(self) -> None:
         for name, least in (("sample", LEAST), ("draws", 1), ("k", 1), ("rng", 0)):
-            if getattr(self, name) < least:
+            if getattr(self, name) is not None and getattr(self, name) < least:
                 raise InputError(f"{name} is {getattr(self, name)}; {least} or more is expected.")
         for name in ("tokens", "dimension_tokens"):
             if (getattr(self, name) or 0) < 0:
@@ -63,3 +65,9 @@ class TokenOptions:
             raise InputError(
                 f"dimension_k is {list(self.dimension_k)}; numbers of 2 or more are expected."
             )
+
+    def sampled(self, n: int) -> tuple[int, int]:
+        """Tokens, of n, in one draw whose cosines are compared, and the number of draws."""
+        if self.sample is None:
+            return (n, 1) if n <= _SAMPLE * self.draws else (_SAMPLE, self.draws)
+        return (n, 1) if n <= self.sample else (self.sample, self.draws)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cospace.models.embeddings import Embeddings, Role
-from cospace.tokens.neighbors import neighbors_of
+from cospace.tokens.neighbors import neighbors_of, prepare_search
 from cospace.tokens.options import TokenOptions
 from cospace.tokens.result import TokenSide
 from cospace.tokens.vocabulary import Vocabulary
@@ -48,19 +49,11 @@ class Side:
     """Rows that stand for the same in both models, and are no tokens to compare."""
     among: Index
     """Rows among which neighbours are searched."""
-    loaded: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """Roles whose matrices differ."""
         return self.embeddings.roles
-
-    def rows(self, role: Role) -> npt.NDArray[Any]:
-        """Rows among which neighbours are searched; kept, since weights and dimensions ask again."""
-        if role not in self.loaded:
-            self.loaded.clear()
-            self.loaded[role] = self.embeddings.matrix(role).rows(self.among)
-        return self.loaded[role]
 
     def places(self, chosen: Index) -> Index:
         """Places of shared tokens among those rows."""
@@ -78,23 +71,35 @@ class Side:
         return np.asarray(table[self.among[index]])
 
     def neighbors(
-        self, role: Role, chosen: Index, k: int, options: TokenOptions, told: Told
-    ) -> Index:
-        """Neighbours of shared tokens: places among those rows."""
+        self, role: Role, asked: Sequence[tuple[Index, int]], options: TokenOptions, told: Told
+    ) -> tuple[npt.NDArray[Any], list[Index]]:
+        """Rows among which neighbours are searched, and places among them of each asked for.
+
+        Asked are the k nearest of some shared tokens, as often as need be: one search is prepared.
+        """
+        matrix = self.embeddings.matrix(role)
+        rows = matrix.rows(self.among)
+        most = max((k for _, k in asked), default=0)
         key = {
             "weights": self.embeddings.weights.weights_hash,
-            "tensor": self.embeddings.matrix(role).tensor,
+            "tensor": matrix.tensor,
             "among": hashlib.sha256(self.among.astype("<i8").tobytes()).hexdigest(),
         }
-        return neighbors_of(
-            self.rows(role),
-            self.places(chosen),
-            k,
-            metric=options.metric,
-            folder=told.folder,
-            key=key,
-            done=lambda done, total: told.say(f"neighbours, {self.embeddings.name}", done, total),
-        )
+        prepared = cache(lambda: prepare_search(rows, most, metric=options.metric))
+        found = [
+            neighbors_of(
+                rows,
+                self.places(chosen),
+                k,
+                metric=options.metric,
+                folder=told.folder,
+                key=key,
+                done=partial(told.say, f"neighbours, {self.embeddings.name}"),
+                prepared=prepared,
+            )
+            for chosen, k in asked
+        ]
+        return rows, found
 
 
 def facts_of(side: Side) -> TokenSide:
