@@ -127,6 +127,22 @@ def test_the_headline_follows_the_paired_interval(score, verdict, word, tone):
     assert score_page(changed)["headline"] == told[0]["text"]
 
 
+def test_where_neither_is_told_from_chance_no_side_is_said_to_win(score):
+    second = score.best_pairwise()
+    changed = replace(
+        score,
+        contrasts=tuple(
+            replace(c, verdict="neither") if c.second == second else c for c in score.contrasts
+        ),
+    )
+    told = findings(changed)[0]
+    assert (
+        f"neither one shared space ({score.shared}) nor the best pairwise maps ({second}) can be told from chance"
+        in told["text"]
+    )
+    assert (told["tone"], "ties" in told["text"]) == ("chance", False)
+
+
 def test_a_loss_to_maps_that_happened_to_do_best_is_told(score):
     """Fault: only the friendlier rival is shown."""
     second = score.best_pairwise()

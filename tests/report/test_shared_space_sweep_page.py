@@ -76,3 +76,12 @@ def test_the_page_has_a_curve_and_the_refusals(sweep, tmp_path):
     assert (
         write_report(SharedSweep.load(tmp_path / "w.json"), tmp_path / "w.html").read_text() == html
     )
+
+
+def test_places_where_neither_side_finds_any_are_no_ties(sweep):
+    cells = (*CELLS[:2], replace(CELL, depth=0.0, verdict="neither", hardest_verdict="neither"))
+    first = sweep_findings(replace(sweep, cells=cells))[0]["text"]
+    assert "wins 1, ties 1 and loses 0 of 3 places" in first
+    assert first.endswith("In 1 and 1 neither side can be told from chance.")
+    html = page_html(sweep_page(replace(sweep, cells=cells)))
+    assert "neither: no interval of the two lies above chance" in html

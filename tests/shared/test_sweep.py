@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cospace.errors import InputError
 from cospace.shared import Refusal, RetrievalSet, SharedSweep, score_shared, summarise
+from cospace.shared.sweep import VERDICTS
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def test_a_cell_says_what_the_score_says(score):
     inner = {c.method: c.best.score for c in score.choices}
     assert cell.pairwise == max(("ridge", "procrustes"), key=inner.__getitem__)
     assert cell.ahead == pytest.approx(cell.value - cell.pairwise_value)
-    told = {"better": "wins", "worse": "loses", "not told apart": "ties"}
+    told = {"better": "wins", "worse": "loses", "not told apart": "ties", "neither": "neither"}
     assert cell.verdict == told[score.contrast(cell.pairwise, set="new").verdict]
     assert cell.hardest_value == max(score.get(m, set="new").value for m in ("ridge", "procrustes"))
     assert (cell.group, cell.within) == (None, None)
@@ -50,7 +52,12 @@ def test_a_cell_says_what_the_score_says(score):
 
 def test_a_contrast_decides_the_verdict(score):
     names = {c.method for c in score.choices}
-    for verdict, word in (("better", "wins"), ("worse", "loses"), ("not told apart", "ties")):
+    for verdict, word in (
+        ("better", "wins"),
+        ("worse", "loses"),
+        ("not told apart", "ties"),
+        ("neither", "neither"),
+    ):
         changed = replace(
             score,
             contrasts=tuple(
@@ -60,7 +67,7 @@ def test_a_contrast_decides_the_verdict(score):
         (cell,) = summarise(changed, depth=0.0, pooling="last")
         assert (cell.verdict, cell.hardest_verdict) == (word, word)
         sweep = SharedSweep((cell,), (), ("m0", "m1", "m2"), 160)
-        assert [sweep.count("new", v) for v in ("wins", "ties", "loses")].count(1) == 1
+        assert [sweep.count("new", v) for v in VERDICTS].count(1) == 1
         assert sweep.count("new", word) == sweep.count("new", word, hardest=True) == 1
 
 
@@ -90,3 +97,29 @@ def test_without_pairwise_maps_there_is_no_verdict(planted):
     )
     (cell,) = summarise(only, depth=1.0, pooling="mean")
     assert (cell.pairwise, cell.verdict, cell.hardest, cell.raw) == (None, None, None, None)
+
+
+def test_where_there_is_nothing_to_find_neither_side_wins_or_ties():
+    """Fault: two sides that find no text are said to tie."""
+    rng = np.random.default_rng(3)
+    spaces = {name: rng.normal(size=(160, 6)) for name in "abc"}
+    score = score_shared(
+        {k: v[:100] for k, v in spaces.items()},
+        [RetrievalSet("new", {k: v[100:] for k, v in spaces.items()})],
+        methods=("gpa", "ridge", "procrustes"),
+        scalings=("none",),
+        widths=(6,),
+        folds=2,
+        draws=300,
+    )
+    for one in score.contrasts:
+        sides = [
+            score.get(m, set="new", measure=one.measure, among=one.among)
+            for m in (one.first, one.second)
+        ]
+        found = any(side.low > side.chance for side in sides)
+        apart = "better" if one.low > 0 else "worse" if one.high < 0 else "not told apart"
+        assert one.verdict == (apart if found else "neither")
+    (cell,) = summarise(score, depth=0.5, pooling="mean")
+    assert cell.low <= cell.chance
+    assert (cell.verdict, cell.hardest_verdict) == ("neither", "neither")

@@ -224,7 +224,9 @@ def _signed(value: float) -> str:
 
 
 def print_sweep(result: SharedSweep) -> None:
-    """Print a table a set: where the shared space wins, ties and loses."""
+    """Print a table a set: where the shared space wins, ties and loses, and where neither finds any."""
+    from cospace.shared.sweep import VERDICTS
+
     write(
         [
             *wrapped(
@@ -243,13 +245,14 @@ def print_sweep(result: SharedSweep) -> None:
             )
         )
         write([*sweep_table(ours), ""])
-        told = [f"{result.count(label, v)} {v}" for v in ("wins", "ties", "loses")]
-        hard = [f"{result.count(label, v, hardest=True)} {v}" for v in ("wins", "ties", "loses")]
+        told = [f"{result.count(label, v)} {v}" for v in VERDICTS]
+        hard = [f"{result.count(label, v, hardest=True)} {v}" for v in VERDICTS]
         write(
             [
                 *wrapped(
                     f"{label}: against the pairwise maps that inner folds chose, {', '.join(told)}; against those that "
-                    f"happened to be best on these texts, {', '.join(hard)}.",
+                    f"happened to be best on these texts, {', '.join(hard)}. neither: no interval of the two is above "
+                    "chance.",
                     indent="  ",
                     first="- ",
                 ),

@@ -19,7 +19,7 @@ from cospace.shared import Contrast, Score, SharedScore
 
 __all__ = ["called", "findings", "score_page"]
 
-_TONES = {"better": "above", "worse": "outside", "not told apart": "chance"}
+_TONES = {"better": "above", "worse": "outside", "not told apart": "chance", "neither": "chance"}
 _ALIKE = 2.0
 
 
@@ -122,6 +122,12 @@ def _against(result: SharedScore, label: str) -> dict[str, str]:
         return {"text": text, "tone": "untested"}
     one = result.contrast(second, set=label)
     theirs = result.get(second, set=label).value
+    if one.verdict == "neither":
+        text = (
+            f"On {called(label)}, neither {name} nor the best pairwise maps ({second}) can be told from chance: "
+            f"{reached} and {number(theirs)}."
+        )
+        return {"text": text, "tone": _TONES[one.verdict]}
     verb = {
         "better": "beats",
         "worse": "loses to",

@@ -9,11 +9,11 @@ from cospace.report.homotopy_tables import Table, table
 from cospace.report.shared_space import called
 from cospace.report.words import EMPTY, count, joined, number, span
 from cospace.shared import SharedSweep, SweepCell
+from cospace.shared.sweep import VERDICTS
 
 __all__ = ["sweep_findings", "sweep_page"]
 
-_VERDICTS = ("wins", "ties", "loses")
-_TONES = {"wins": "above", "ties": "chance", "loses": "outside"}
+_TONES = {"wins": "above", "ties": "chance", "loses": "outside", "neither": "chance"}
 _SERIES = (
     ("shared space", "value"),
     ("pairwise maps", "pairwise_value"),
@@ -80,8 +80,8 @@ def sweep_findings(result: SharedSweep) -> list[dict[str, str]]:
     told = []
     for label in dict.fromkeys(one.set for one in result.cells):
         ours = [one for one in result.cells if one.set == label]
-        found = {word: result.count(label, word) for word in _VERDICTS}
-        hard = {word: result.count(label, word, hardest=True) for word in _VERDICTS}
+        found = {word: result.count(label, word) for word in VERDICTS}
+        hard = {word: result.count(label, word, hardest=True) for word in VERDICTS}
         if not sum(found.values()):
             told.append(
                 {"text": f"On {called(label)}, no pairwise maps were fitted.", "tone": "untested"}
@@ -92,6 +92,8 @@ def sweep_findings(result: SharedSweep) -> list[dict[str, str]]:
             f"{found['loses']} of {count(len(ours), 'place')} against the pairwise maps that inner folds chose; "
             f"against those that happened to be best on these texts {hard['wins']}, {hard['ties']} and {hard['loses']}."
         )
+        if found["neither"] or hard["neither"]:
+            text += f" In {found['neither']} and {hard['neither']} neither side can be told from chance."
         tone = "outside" if found["loses"] else "above" if found["wins"] else "chance"
         told.append({"text": text, "tone": tone})
         for one in ours:
@@ -185,7 +187,8 @@ def _verdict_table(cells: list[SweepCell]) -> Table:
             ]
         )
     return table(
-        "Top-1. Pairwise: the maps that did best on inner folds. Verdict: by the paired 95 % interval over texts. "
+        "Top-1. Pairwise: the maps that did best on inner folds. Verdict: by the paired 95 % interval over texts; "
+        "neither: no interval of the two lies above chance. "
         "Hardest: against the pairwise maps that happened to do best on these texts, which is biased against the "
         "shared space.",
         "Depth",

@@ -7,7 +7,7 @@ from typing import Any
 from cospace.report.homotopy_tables import Table, table
 from cospace.report.scale import difference_scale, measure_scale
 from cospace.report.words import EMPTY, count, number, span
-from cospace.shared import METHODS, Score, SharedScore
+from cospace.shared import METHODS, Contrast, Score, SharedScore
 
 __all__ = [
     "candidate_table",
@@ -129,6 +129,12 @@ def gallery_table(result: SharedScore, label: str) -> Table | None:
     )
 
 
+def _reading(one: Contrast) -> str:
+    if one.verdict == "neither":
+        return "neither is told from chance"
+    return f"shared is {one.verdict}" if one.value or one.low else EMPTY
+
+
 def contrast_table(result: SharedScore, label: str) -> Table:
     """The shared space less every other method."""
     groups: dict[str, list[list[Any]]] = {}
@@ -141,7 +147,7 @@ def contrast_table(result: SharedScore, label: str) -> Table:
                     {"text": one.second, "head": True},
                     {"text": number(one.value), "strong": True},
                     span(one.low, one.high),
-                    {"text": f"shared is {one.verdict}" if one.value or one.low else EMPTY},
+                    {"text": _reading(one)},
                 ]
             )
     return table(

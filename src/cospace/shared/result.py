@@ -89,7 +89,8 @@ class Contrast:
     high: float
     """Upper end."""
     verdict: str
-    """The first against the second: ``better``, ``worse`` or ``not told apart``."""
+    """The first against the second: ``better``, ``worse``, ``not told apart``, or ``neither`` where no
+    95 % interval of the two lies above chance."""
     among: str = "all"
     """What is searched, as in :class:`Score`."""
 

@@ -334,13 +334,23 @@ class _Run:
             self._enter("words", "words", one.name, "held out", hits, way.among)
 
     def contrasts(self) -> list[Contrast]:
-        """The chosen shared space against every other method."""
+        """The chosen shared space against every other method.
+
+        ``neither`` where no interval of the two lies above chance: what finds nothing cannot win.
+        """
+        above = {
+            (one.method, one.set, one.measure, one.among): one.chance is not None
+            and one.low > one.chance
+            for one in self.scores
+            if one.sample == "held out"
+        }
         found = []
         for (name, label, measure, among), texts in self.texts.items():
             if name == "shared" or measure == "margin":
                 continue
             ours = self.texts["shared", label, measure, among]
             apart = compare_hits(ours, texts, draws=self.draws, rng=self.rng)
+            told = any(above[one, label, measure, among] for one in ("shared", name))
             found.append(
                 Contrast(
                     "shared",
@@ -348,7 +358,7 @@ class _Run:
                     label,
                     measure,
                     **asdict(apart),
-                    verdict=apart.verdict,
+                    verdict=apart.verdict if told else "neither",
                     among=among,
                 )
             )

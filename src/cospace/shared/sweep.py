@@ -10,9 +10,11 @@ from cospace.errors import InputError
 from cospace.result import Result, checked, plain
 from cospace.shared.result import SharedScore
 
-__all__ = ["Refusal", "SharedSweep", "SweepCell", "summarise"]
+__all__ = ["VERDICTS", "Refusal", "SharedSweep", "SweepCell", "summarise"]
 
-_WORDS = {"better": "wins", "worse": "loses", "not told apart": "ties"}
+VERDICTS = ("wins", "ties", "loses", "neither")
+"""What a shared space does beside pairwise maps; ``neither``: no interval of the two is above chance."""
+_WORDS = {"better": "wins", "not told apart": "ties", "worse": "loses", "neither": "neither"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class SweepCell:
     ahead_high: float | None
     """Upper end."""
     verdict: str | None
-    """``wins``, ``ties`` (not told apart) or ``loses``."""
+    """``wins``, ``ties`` (not told apart), ``loses``, or ``neither`` where no interval of the two lies
+    above chance."""
     hardest: str | None
     """Pairwise maps that happened to do best on these held-out texts."""
     hardest_value: float | None
@@ -118,7 +121,7 @@ class SharedSweep(Result):
     """Where it comes from."""
 
     def count(self, set: str, verdict: str, *, hardest: bool = False) -> int:
-        """Number of depths and poolings at which the shared space ``wins``, ``ties`` or ``loses``."""
+        """Number of depths and poolings with that verdict, one of ``VERDICTS``."""
         ours = [one for one in self.cells if one.set == set]
         return sum((one.hardest_verdict if hardest else one.verdict) == verdict for one in ours)
 
