@@ -103,6 +103,15 @@ def test_tokens_that_are_apart_are_shown(cli, models):
         (("./one", "--undertrained", "--reference", "x"), "--reference is 'x'; MODEL=FILE is"),
         (("./one", "--undertrained", "--unused", "one=a"), "--unused names the rows 'a'; numbers"),
         (
+            ("./one", "--undertrained", "--unused", "one=3-"),
+            "--unused names the rows '3-'; numbers",
+        ),
+        (("./one", "--undertrained", "--unused", "one=²"), "--unused names the rows '²'; numbers"),
+        (
+            ("./one", "--undertrained", "--unused", "one=" + "9" * 5000),
+            "--unused names the rows '9",
+        ),
+        (
             ("./one", "--undertrained", "--unused", "one=0,7-3"),
             "--unused names the rows '7-3', which end before they begin; the lower number goes first, as in 3-7.",
         ),
@@ -110,13 +119,30 @@ def test_tokens_that_are_apart_are_shown(cli, models):
             ("./one", "--undertrained", "--unused", "x=1"),
             "'x' is not a model that is compared. Known: one.",
         ),
-        (("./one", "--undertrained", "--unused", "one=900"), "Unused row 900 does not exist"),
+        (
+            ("./one", "--undertrained", "--unused", "one=900"),
+            "--unused names row 900 of one, which has the rows 0 to 399: name rows among these.",
+        ),
+        (
+            ("./one", "--undertrained", "--unused", "one=0-999999999999"),
+            "--unused names row 999,999,999,999 of one, which has the rows 0 to 399: name rows",
+        ),
+        (("./one", "--undertrained", "--unused", "x=0-999999999999"), "'x' is not a model that is"),
         (("./one", "--undertrained", "--verify", "-1"), "verify is -1; 0 or more is expected."),
     ],
 )
 def test_mistakes_are_told_in_one_line(cli, models, tmp_path, words, text):
     (tmp_path / "file").write_text("")
     assert text in cli("tokens", *words).mistake
+
+
+def test_an_encoder_is_not_asked_to_repeat_tokens(cli, model_folders):
+    """Fault: a head of random numbers, or a line on which of its tensors lack."""
+    found = cli("tokens", model_folders[0], "--undertrained", "--verify", 3).mistake
+    assert found == (
+        "--verify asks a model to repeat tokens, and first, a BertModel, cannot be run as one that gives the next "
+        "token, as encoders cannot: leave --verify out, or name decoders."
+    )
 
 
 def test_an_interrupt_says_how_to_go_on(cli, models, monkeypatch):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cospace.cli.console import check_writable, command_line, print_json, progress_bar, say, typed
 from cospace.cli.inputs import Accept
-from cospace.errors import InputError
+from cospace.errors import AcquisitionError, ExtractionError, InputError
+
+if TYPE_CHECKING:
+    from cospace.models.embeddings import Embeddings
 
 __all__ = ["tokens"]
 
@@ -18,6 +22,10 @@ WORDS = "Do neighbours mean something to each other"
 LITTLE = "Tokens that have hardly been trained"
 DEEP = "Behind the embeddings: the models are run"
 OUT = "What comes out"
+HEADS = ("CausalLM", "LMHead", "ConditionalGeneration")
+"""Parts of the names of architectures that give the next token."""
+_DIGITS = 18
+"""Most digits of a row number that is read."""
 _NEEDS = {
     "coherence_tokens": "coherence",
     "frequency": "coherence",
@@ -279,18 +287,22 @@ def tokens(
     )
     lists = _named(reference, "--reference", "MODEL=FILE")
     target, page = check_writable(save, list(lists.values())), check_writable(report)
+    known_unused = {
+        name: _stretches(words) for name, words in _named(unused, "--unused", "MODEL=ID,ID").items()
+    }
+    read = _read(models, accept) if verify > 0 or known_unused else []
+    if verify > 0:
+        _check_heads(read, accept)
+    rows = {one.name: one.input.shape[0] for one in read}
     folder = neighbors if neighbors is not None else cache_folder() / "neighbors"
     try:
         with progress_bar() as progress:
             result = measure_geometry(
-                models,
+                read or models,
                 options=options,
                 extra=extra,
                 references={name: read_reference(path) for name, path in lists.items()},
-                unused={
-                    name: _ids(words)
-                    for name, words in _named(unused, "--unused", "MODEL=ID,ID").items()
-                },
+                unused={name: _ids(name, known_unused[name], rows) for name in known_unused},
                 accept=accept or (),
                 folder=folder,
                 progress=progress,
@@ -335,11 +347,12 @@ def _named(words: list[str] | None, option: str, form: str) -> dict[str, str]:
     return found
 
 
-def _ids(text: str) -> list[int]:
-    found: list[int] = []
+def _stretches(text: str) -> list[tuple[int, int]]:
+    """First and last of each stretch of row numbers."""
+    found: list[tuple[int, int]] = []
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()) or part.endswith("-"):
+        first, sign, last = part.partition("-")
+        if not all(_is_row(each) for each in ((first, last) if sign else (first,))):
             raise InputError(
                 f"--unused names the rows {text!r}; numbers and stretches such as 0,3-16 are expected."
             )
@@ -348,5 +361,50 @@ def _ids(text: str) -> list[int]:
                 f"--unused names the rows {part!r}, which end before they begin; the lower number goes first, "
                 f"as in {last}-{first}."
             )
-        found += range(int(first), int(last or first) + 1)
+        found.append((int(first), int(last or first)))
     return found
+
+
+def _is_row(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _DIGITS
+
+
+def _ids(name: str, stretches: list[tuple[int, int]], rows: Mapping[str, int]) -> list[int]:
+    """Row numbers, looked at before they are written out; the library knows names that are told apart."""
+    most = rows.get(name, max(rows.values(), default=0))
+    last = max(last for _, last in stretches)
+    if last >= most and name in rows:
+        raise InputError(
+            f"--unused names row {last:,} of {name}, which has the rows 0 to {most - 1:,}: name rows among these."
+        )
+    return [i for first, last in stretches for i in range(first, min(last, most) + 1)]
+
+
+def _read(models: list[str], accept: list[str] | None) -> list[Embeddings]:
+    """Embeddings of the models."""
+    from cospace.models.embeddings import read_embeddings
+
+    return [read_embeddings(one, accept=accept or ()) for one in models]
+
+
+def _check_heads(read: Sequence[Embeddings], accept: list[str] | None) -> None:
+    """Refuse to ask a model for tokens that gives none, such as an encoder."""
+    from json import loads
+
+    for one in read:
+        config = one.weights.folder / "config.json"
+        try:
+            named = loads(config.read_text(encoding="utf-8")).get("architectures") or ()
+        except (OSError, ValueError, AttributeError):
+            continue  # told by what loads the model
+        if not named or any(head in str(named) for head in HEADS):
+            continue
+        from cospace.models.decoder import load_decoder
+
+        try:
+            load_decoder(one.weights.reference, accept=accept or ())
+        except (AcquisitionError, ExtractionError):
+            raise InputError(
+                f"--verify asks a model to repeat tokens, and {one.name}, a {named[0]}, cannot be run as one that "
+                "gives the next token, as encoders cannot: leave --verify out, or name decoders."
+            ) from None
