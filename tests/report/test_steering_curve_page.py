@@ -61,7 +61,7 @@ def test_a_vector_is_told_beside_random_pushes():
     assert "The score moves by 0.600" in finding["text"]
     assert "(p = 0.048 against 20; of these the largest moves it by 0.380)" in finding["text"]
     assert side["text"] == (
-        "Perplexity of neutral sentences is 20.0 at 0, and 2.00 times at −2 and 2.00 times at 2 as high."
+        "Perplexity of neutral sentences is 20.0 at 0, 2.00 times that at −2 and 2.00 times that at 2."
     )
     details = page["sections"][0]["blocks"][2]
     assert details["summary"] == "The vector’s span among random ones: number 1 of 21"
@@ -102,7 +102,11 @@ def test_the_curve_and_its_widest_pushes_are_drawn():
     assert list(series) == ["vector", "lowest push", "highest push"]
     assert [p["y"] for p in series["vector"]] == [p.score for p in curve().points]
     assert [p["y"] for p in series["highest push"]] == [0.31, 0.69]
-    assert [row[1] for row in table["groups"][0]["rows"]] == ["0.200", "0.500", "0.800"]
+    assert [row[1]["text"] for row in table["groups"][0]["rows"]] == ["0.200", "0.500", "0.800"]
+    low, high = curve().points[0].interval
+    assert 0.16 <= low < 0.2 < high <= 0.24
+    assert table["groups"][0]["rows"][0][1]["note"] == f"{low:.3f} to {high:.3f}"
+    assert (series["vector"][0]["low"], series["vector"][0]["high"]) == (low, high)
     assert [row[3] for row in table["groups"][0]["rows"]] == ["40.0", "20.0", "40.0"]
     assert len(curve_page(curve(random=0))["sections"][0]["blocks"]) == 2
 
@@ -189,7 +193,7 @@ def test_continuations_stand_beside_each_other(written):
 def test_scores_of_continuations_are_told_with_their_intervals(written):
     page = continuations_page(written)
     assert page["headline"] == (
-        "small writes at lexical score, cheerful 0.005 as it is, and 0.050 at 1"
+        "What small writes scores 0.005 as it is, and 0.050 at 1 (lexical score, cheerful)"
     )
     down, up = page["findings"]
     assert (down["tone"], up["tone"]) == ("chance", "outside")
@@ -204,15 +208,16 @@ def test_scores_of_continuations_are_told_with_their_intervals(written):
         {"text": "0.048", "note": "0.010 to 0.060"},
     ]
     assert last[3:] == ["0.250", "1", "12.5", "0.789", "109.4"]
-    assert "1 prompt was cut to 3 tokens" in page["warnings"][0]
-    assert "Up to 1 continuation of 2" in page["warnings"][1]
+    assert page["warnings"][0] == f"A warning {EVIL}"
+    assert "1 prompt was cut to 3 tokens" in page["warnings"][1]
+    assert "Up to 1 continuation of 2" in page["warnings"][2]
     assert page["sections"][2]["id"] == "vector"
 
 
 def test_a_model_without_a_vector_has_a_page_too(written):
     plain = replace(written, site=None, method=None, points=written.points[1:2], provenance={})
     page = continuations_page(plain)
-    assert page["headline"] == "small writes at lexical score, cheerful 0.005"
+    assert page["headline"] == "What small writes scores 0.005 (lexical score, cheerful)"
     assert page["findings"] == []
     assert [section["id"] for section in page["sections"]] == [
         "scores",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from cospace.report.facts import embed, repeated
 from cospace.report.steering import steering_panel
-from cospace.report.words import brief, count, number, p_text, shortened, span
+from cospace.report.words import brief, count, joined, number, p_text, shortened, span
 
 if TYPE_CHECKING:
     from cospace.steering.curve import CurvePoint, SteeringCurve
 
-__all__ = ["curve_page", "vector_facts"]
+__all__ = ["curve_page", "vector_facts", "vector_warnings"]
 
 LEVEL = 0.05
 """Largest p at which a vector is said to move the score more than any push does."""
@@ -72,7 +72,7 @@ def curve_page(result: SteeringCurve) -> dict[str, Any]:
         "lead": f"{kept.method} at {kept.site} of {kept.model}, added at {count(len(kept.points), 'coefficient')} in "
         f"units of the {_unit(kept.unit)}: {count(kept.n, 'question')}, by their {kept.answers}.",
         "findings": _findings(kept),
-        "warnings": [*_warnings(vector), *_cautions(kept)],
+        "warnings": [*vector_warnings(vector), *_cautions(kept)],
         "sections": sections,
         "data": data,
     }
@@ -176,9 +176,10 @@ def _side(result: SteeringCurve) -> dict[str, str] | None:
     if not plain or not told:
         return None
     words = [
-        f"{number((p.perplexity or 0.0) / plain, 2)} times at {brief(p.coefficient)}" for p in told
+        f"{number((p.perplexity or 0.0) / plain, 2)} times that at {brief(p.coefficient)}"
+        for p in told
     ]
-    text = f"Perplexity of neutral sentences is {number(plain, 1)} at 0, and {' and '.join(words)} as high."
+    text = f"Perplexity of neutral sentences is {number(plain, 1)} at 0, {joined(words)}."
     return {"text": text, "tone": "empty"}
 
 
@@ -193,9 +194,11 @@ def _figure(result: SteeringCurve) -> dict[str, Any]:
     )
     panel["x_label"] = f"coefficient, in units of the {_unit(result.unit)}"
     filled = _tone(result)
-    for point in panel["series"][0]["points"]:
+    for point, p in zip(panel["series"][0]["points"], result.points, strict=True):
         point["tone"] = filled
-    caption = "Filled dots: told from 0 over questions; hollow: not, or not tested."
+        point["low"], point["high"] = p.interval or (None, None)
+    caption = "Lines: 95 % intervals over questions. Filled dots: a span that is told from 0 over questions; hollow: "
+    caption += "not, or not tested."
     if result.random and len(result.points) > 1:
         names = {
             "lowest push": min(result.random, key=lambda one: one[1] - one[0]),
@@ -216,7 +219,7 @@ def _table(result: SteeringCurve) -> dict[str, Any]:
     rows = [
         [
             {"text": brief(p.coefficient), "head": True},
-            number(p.score),
+            {"text": number(p.score), "note": "" if p.interval is None else span(*p.interval)},
             number(p.mass),
             number(p.perplexity, 1),
         ]
@@ -267,7 +270,8 @@ def _pushes(result: SteeringCurve) -> list[dict[str, Any]]:
     return [{"kind": "details", "summary": summary, "blocks": [table]}]
 
 
-def _warnings(vector: Any) -> list[str]:
+def vector_warnings(vector: Any) -> list[str]:
+    """What was said when the vector was made, as far as the result says."""
     found = vector.get("warnings") if isinstance(vector, Mapping) else None
     return [str(one) for one in found] if isinstance(found, list | tuple) else []
 

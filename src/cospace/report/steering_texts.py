@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from cospace.report.facts import embed, repeated
-from cospace.report.steering_curve import vector_facts
+from cospace.report.steering_curve import vector_facts, vector_warnings
 from cospace.report.words import brief, count, number, shortened, span
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def continuations_page(result: Continuations) -> dict[str, Any]:
         "headline": _headline(kept),
         "lead": _lead(kept),
         "findings": [_finding(p) for p in kept.points if p.coefficient],
-        "warnings": _cautions(kept),
+        "warnings": [*vector_warnings(vector), *_cautions(kept)],
         "sections": sections,
         "data": data,
     }
@@ -70,11 +70,11 @@ def _headline(result: Continuations) -> str:
     plain = _plain(result)
     at_zero = number(None if plain is None else plain.score)
     others = [p for p in result.points if p.coefficient and p.change is not None]
-    name = f"{result.model} writes at {result.scorer}"
-    if not others:
-        return f"{name} {at_zero}"
-    most = max(others, key=lambda p: abs(p.change or 0.0))
-    return f"{name} {at_zero} as it is, and {number(most.score)} at {brief(most.coefficient)}"
+    text = f"What {result.model} writes scores {at_zero}"
+    if others:
+        most = max(others, key=lambda p: abs(p.change or 0.0))
+        text += f" as it is, and {number(most.score)} at {brief(most.coefficient)}"
+    return f"{text} ({result.scorer})"
 
 
 def _lead(result: Continuations) -> str:

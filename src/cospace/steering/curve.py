@@ -53,6 +53,11 @@ class CurvePoint:
     by_item: tuple[float, ...] = ()
     """Score of every question, both orders averaged; empty in results of earlier versions."""
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the score over questions; None for fewer than 5."""
+        return mean_interval(self.by_item) if len(self.by_item) >= LEAST else None
+
 
 @dataclass(frozen=True)
 class SteeringCurve(Result):
