@@ -59,6 +59,18 @@ def test_a_vector_is_made_and_scored_on_other_questions(cli, folder, items, tmp_
     assert again["points"] == curve.to_dict()["points"]
 
 
+def test_what_a_probe_does_to_held_out_pairs_is_told(cli, folder, items, tmp_path):
+    words = ["steer", "build", folder, "--items", items, "--into", "v.safetensors"]
+    made = cli(*words, "--method", "probe")
+    assert made.code == 0, made.err
+    facts = SteeringVector.load(tmp_path / "v.safetensors").provenance
+    # 14 questions in both orders: those of one question are held out together.
+    assert (facts["positive"], facts["held_out_pairs"]) == (28, 14 - 5)
+    told = f"of 9 held-out pairs {facts['held_out_separation']:.3f} in the right order, p = "
+    assert told in made.out
+    assert ("is not told from chance" in made.err) == (facts["held_out_p"] > 0.05)
+
+
 def test_the_best_of_several_sites_is_taken(cli, folder, items):
     made = cli(
         "steer",

@@ -15,7 +15,7 @@ from cospace.errors import InputError
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
     from cospace.result import Result
-    from cospace.steering import SteeringCurve
+    from cospace.steering import SteeringCurve, SteeringVector
 
 __all__ = ["build", "decoder_of", "keep", "numbers_of", "score"]
 
@@ -124,6 +124,7 @@ def build(
             f"{vector.model}, {vector.site}: {vector.method} of {vector.provenance['positive']} pairs",
             f"norm {vector.norm:.4g}, {vector.norm / vector.spread:.3f} of the states' spread; cosine to the mean "
             f"difference {vector.provenance['cosine_to_mean_difference']:.3f}",
+            *_held_out(vector),
         ]
     )
     if curves:
@@ -136,6 +137,17 @@ def build(
             ]
         )
         write(aligned([["site", "span"], *rows], [1]))
+
+
+def _held_out(vector: SteeringVector) -> list[str]:
+    """What a probe does to pairs that it did not see; nothing for other methods."""
+    made = vector.provenance
+    if made.get("held_out_separation") is None:
+        return []
+    return wrapped(
+        f"probe on {made['probe_components']} components; of {made['held_out_pairs']} held-out pairs "
+        f"{made['held_out_separation']:.3f} in the right order, p = {made['held_out_p']:.2g}"
+    )
 
 
 def score(
