@@ -42,3 +42,22 @@ def test_from_extraction_to_report(cli, tmp_path):
 
 def test_a_folder_that_is_no_store_is_refused(cli):
     assert "does not exist" in cli("correspond", "nowhere").mistake
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--depths", "2"], "--depths is 2; a number from 0"),
+        (["--depths", "nan"], "--depths is nan: give finite numbers"),
+        (["--depths", "half"], "--depths has 'half': give numbers, by commas"),
+        (["--depths", ","], "--depths names nothing"),
+        (
+            ["--permutations", "10000000000"],
+            "'--permutations': Input should be less than or equal to 1000000",
+        ),
+        (["--permutations", "0"], "'--permutations': Input should be greater than or equal to 1"),
+        (["--seed", "-1"], "'--seed': Input should be greater than or equal to 0"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_told_by_their_option(cli, words, told):
+    assert told in cli("correspond", "nowhere", *words).mistake

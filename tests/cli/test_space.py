@@ -123,12 +123,12 @@ def test_add_can_leave_the_file_as_it_is(cli, files):
         (["score", "a.npz", "b.npz", "--held-out", "2.5"], "--held-out is 2.5; a share between"),
         (
             ["fit", "a.npz", "b.npz", "--ridge", "nan", "--save", "s.safetensors"],
-            "ridge is nan; 'auto' or a number",
+            "--ridge is 'nan'; auto or a number",
         ),
         (["score", "a.npz"], "a.npz holds 1 model: a shared space is of at least 2"),
         (
             ["score", "a.npz", "b.npz", "--held-out", "500"],
-            "held_out=500 sets 120 of 120 texts aside",
+            "--held-out is 500 and there are 120 texts: leave some to fit on",
         ),
         (
             ["score", "a.npz", "b.npz", "--texts", "plain"],
@@ -136,7 +136,44 @@ def test_add_can_leave_the_file_as_it_is(cli, files):
         ),
         (["sweep", "nowhere"], "nowhere does not exist"),
         (["sweep", "nowhere", "--pooling", ","], "--pooling names nothing"),
-        (["sweep", "nowhere", "--depths", "2"], "--depth is 2; a number from 0"),
+        (["sweep", "nowhere", "--depths", "2"], "--depths is 2; a number from 0"),
+        (["sweep", "nowhere", "--depths", "inf"], "--depths is inf: give finite numbers"),
+        (["sweep", "nowhere", "--held-out", "1.5"], "--held-out is 1.5; a share between 0 and 1"),
+        (
+            ["fit", "a.npz", "b.npz", "--ridge", "-1", "--save", "s.safetensors"],
+            "--ridge is '-1'; auto or a number, 0 or more",
+        ),
+        (
+            [
+                "fit",
+                "a.npz",
+                "b.npz",
+                "--ridge",
+                "1e9",
+                "--method",
+                "gcca",
+                "--scaling",
+                "none",
+                "--width",
+                "6",
+                "--save",
+                "s.safetensors",
+            ],
+            "the models agree on no direction: take a smaller ridge",
+        ),
+        (["score", "a.npz", "b.npz", "--scalings", ","], "--scalings names nothing"),
+        (
+            ["score", "a.npz", "b.npz", "--gallery", "1000"],
+            "--gallery is 1000 and the smallest set has 36 texts",
+        ),
+        (
+            ["score", "a.npz", "b.npz", "--draws", "1000000000"],
+            "'--draws': Input should be less than or equal to 100000",
+        ),
+        (
+            ["score", "a.npz", "b.npz", "--widths", "6", "--scalings", "drop:99"],
+            "or drop fewer directions",
+        ),
     ],
 )
 def test_mistakes_are_told_in_one_line(cli, files, words, told):

@@ -197,7 +197,7 @@ def test_it_is_saved_and_read_again(found, tmp_path):
     [
         ({"measures": []}, "name at least one measure"),
         ({"measures": ["pwcca"]}, "pwcca cannot be shuffled at the price of its value"),
-        ({"permutations": 0}, "permutations is 0, expected 1 or more"),
+        ({"permutations": 0}, "permutations is 0; a whole number from 1 to 1,000,000"),
         ({"replica": grid(1, models="ab")}, "the second a, b"),
         (
             {"replica": {"last": grid(1)["mean"]}},

@@ -180,6 +180,9 @@ def test_what_cannot_be_scored_is_refused(planted, scored):
         score_shared(fit, [one], methods=["pca"])
     with pytest.raises(InputError, match="rng is 'x'"):
         score_shared(fit, [one], rng="x")
+    for draws in (0, 10**9):
+        with pytest.raises(InputError, match=f"draws is {draws}; a whole number from 1 to 100,000"):
+            score_shared(fit, [one], draws=draws)
     with pytest.raises(InputError, match="A gallery of 1 of 20 texts"):
         score_shared(fit, [one], gallery=1, methods=["raw"], folds=2)
     ids = [f"t{i}" for i in range(60)]

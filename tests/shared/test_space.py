@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -11,9 +12,16 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import cospace as cs
-from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
+from cospace.errors import (
+    InputError,
+    MissingDependencyError,
+    RowMismatchError,
+    UndefinedMeasureError,
+    UnknownNameError,
+)
 from cospace.shared import SharedSpace
 from cospace.space import Space
 
@@ -311,14 +319,83 @@ def test_a_view_works_in_a_pipeline(spaces, made):
         view.set_params(width=3)
 
 
+def test_nothing_is_refused_before_the_fit(spaces):
+    """A grid search sets parameters one by one; scikit-learn checks them in ``fit``."""
+    space = SharedSpace(width=-1, tol=-1.0, sweeps=0)
+    assert clone(space).get_params() == space.get_params()
+    with pytest.raises(InputError, match="width is -1"):
+        space.fit(spaces)
+
+
+def test_coordinates_have_names_in_a_pipeline(spaces, made):
+    view = made["gpa"].view("m1")
+    names = [f"shared{i}" for i in range(6)]
+    assert view.get_feature_names_out().tolist() == names
+    assert view.get_feature_names_out().dtype == object
+    assert (
+        make_pipeline(view, StandardScaler()).fit(spaces["m1"]).get_feature_names_out().tolist()
+        == names
+    )
+    assert view.get_feature_names_out([f"x{i}" for i in range(9)]).tolist() == names
+    with pytest.raises(InputError, match="2 names were given; m1 has 9 coordinates"):
+        view.get_feature_names_out(["a", "b"])
+
+
+def test_a_pipeline_gives_data_frames_where_asked(spaces, made):
+    pandas = pytest.importorskip("pandas")
+    view = made["gpa"].view("m1")
+    x = spaces["m1"]
+    line = make_pipeline(view, StandardScaler()).set_output(transform="pandas")
+    index = [f"text {i}" for i in range(len(x))]
+    frame = line.fit(pandas.DataFrame(x, index=index)).transform(pandas.DataFrame(x, index=index))
+    assert list(frame.columns) == [f"shared{i}" for i in range(6)]
+    assert list(frame.index) == index
+    raw = clone(line)[0].transform(x)
+    assert isinstance(raw, pandas.DataFrame)
+    assert np.array_equal(raw.to_numpy(), made["gpa"].transform(x, "m1"))
+    assert isinstance(view.set_output(transform="default").transform(x), np.ndarray)
+    assert view.set_output() is view
+    with pytest.raises(InputError, match="transform is 'polars'; 'default' or 'pandas'"):
+        view.set_output(transform="polars")
+
+
+def test_without_pandas_there_is_no_data_frame(spaces, made, monkeypatch):
+    view = made["gpa"].view("m1").set_output(transform="pandas")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match="A data frame needs pandas"):
+        view.transform(spaces["m1"])
+
+
 @pytest.mark.parametrize(
     ("options", "error", "told"),
     [
         ({"method": "cca"}, UnknownNameError, "'cca' is not a method of SharedSpace"),
         ({"missing": "drop"}, InputError, "missing is 'drop'; 'refuse' or 'mask'"),
         ({"scaling": "zscore"}, InputError, "'zscore' is not a scaling"),
-        ({"width": 2.5}, InputError, r"width is 2\.5; a whole number"),
-        ({"width": 0, "scaling": "none", "method": "gpa"}, InputError, "width is 0; a whole"),
+        ({"width": 2.5}, InputError, r"width is 2\.5; 'auto' or a whole number, 1"),
+        ({"width": 0}, InputError, "width is 0; 'auto' or a whole number, 1 or more"),
+        ({"width": True}, InputError, "width is True; 'auto' or a whole number"),
+        ({"width": "wide"}, InputError, "width is 'wide'; 'auto' or a whole number"),
+        ({"width": -3, "scaling": "none", "method": "gpa"}, InputError, "width is -3; 'auto' or"),
+        ({"tol": 0.0}, InputError, r"tol is 0\.0; a finite number above 0"),
+        (
+            {"tol": float("nan"), "method": "gcca"},
+            InputError,
+            "tol is nan; a finite number above 0",
+        ),
+        ({"tol": float("inf")}, InputError, "tol is inf; a finite number above 0"),
+        ({"tol": "small"}, InputError, "tol is 'small'; a finite number above 0"),
+        ({"sweeps": 0, "method": "gcca"}, InputError, "sweeps is 0; a whole number, 1 or more"),
+        ({"sweeps": 1.5}, InputError, r"sweeps is 1\.5; a whole number"),
+        ({"scales": "yes"}, InputError, "scales is 'yes'; True or False"),
+        ({"scaling": 3}, InputError, "scaling is 3; 'auto' or a policy in words"),
+        ({"method": None}, UnknownNameError, "'None' is not a method of SharedSpace"),
+        ({"ridge": float("inf")}, InputError, "ridge is inf; 'auto' or a number"),
+        (
+            {"ridge": 1e9, "method": "gcca", "scaling": "none", "width": 6},
+            UndefinedMeasureError,
+            r"With a ridge of 1e\+09 the models agree on no direction: take a smaller ridge",
+        ),
         ({"ridge": -1.0}, InputError, r"ridge is -1\.0; 'auto' or a number, 0 or more"),
         ({"ridge": "big"}, InputError, "ridge is 'big'; 'auto' or a number"),
         ({"folds": 1}, InputError, "1 folds were asked for; at least 2"),

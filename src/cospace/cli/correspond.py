@@ -16,8 +16,8 @@ from cospace.cli.console import (
     write,
 )
 from cospace.cli.inputs import split
+from cospace.cli.space_inputs import depths_of
 from cospace.cli.tables import EMPTY, aligned, wrapped
-from cospace.errors import InputError
 
 if TYPE_CHECKING:
     from cospace.correspondence import Correspondence
@@ -59,7 +59,9 @@ def correspond(
             metavar="HOW", help="Of every space: none, unit, standardize, drop:k or whiten:a."
         ),
     ] = "none",
-    permutations: Annotated[int, typer.Option(metavar="N", min=1, help="Shuffles of rows.")] = 999,
+    permutations: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1_000_000, help="Shuffles of rows.")
+    ] = 999,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the shuffles.")] = 0,
     report: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write an HTML report.", show_default=False)
@@ -75,7 +77,7 @@ def correspond(
     from cospace.store import open_store
 
     saved, page = check_writable(save, [store]), check_writable(report, [store])
-    wanted = [float(word) for word in _numbers(depths)]
+    wanted = depths_of(depths)
     names = (
         None if pooling is None else [word.strip() for word in pooling.split(";") if word.strip()]
     )
@@ -105,18 +107,6 @@ def correspond(
     for path, what in ((saved, "saved"), (page, "report")):
         if path is not None:
             say(f"{what}: {path}")
-
-
-def _numbers(text: str) -> list[str]:
-    words = split(text)
-    for word in words:
-        try:
-            float(word)
-        except ValueError:
-            raise InputError(
-                f"--depths has {word!r}: give relative depths from 0 to 1, by commas."
-            ) from None
-    return words
 
 
 def print_correspondence(result: Correspondence) -> None:

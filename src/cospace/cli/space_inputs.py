@@ -29,6 +29,8 @@ __all__ = [
     "Site",
     "Where",
     "are_files",
+    "check_gallery",
+    "depths_of",
     "material",
     "numbers",
     "opened",
@@ -36,6 +38,7 @@ __all__ = [
     "ridge_of",
     "runs_of",
     "settings_of",
+    "share_of",
     "width_of",
 ]
 
@@ -107,8 +110,10 @@ class Where:
         pooling: str,
         models: str | None = None,
         corpus: str | None = None,
+        *,
+        option: str = "--depth",
     ) -> Where:
-        """From what was typed.
+        """From what was typed; ``option`` is where the depth was.
 
         Raises
         ------
@@ -119,7 +124,7 @@ class Where:
             raise InputError(f"--depth {depth:g} and --site {site} were given: name one of them.")
         if depth is not None and not 0.0 <= depth <= 1.0:
             raise InputError(
-                f"--depth is {depth:g}; a number from 0 (embeddings) to 1 (last state) is expected."
+                f"{option} is {depth:g}; a number from 0 (embeddings) to 1 (last state) is expected."
             )
         where: str | float = "last" if site is None else site
         return cls(where if depth is None else depth, pooling, tuple(split(models)), corpus)
@@ -129,8 +134,8 @@ class Where:
 class Searched:
     """What is set aside, and what else is searched."""
 
-    held_out: float
-    """Share or number of texts that no fit sees."""
+    held_out: int | float
+    """Share or number of texts that no fit sees, as ``share_of`` gives it."""
     paraphrases: Path | None = None
     """Store of the packaged paraphrases."""
     transfer: tuple[Path, ...] = ()
@@ -298,7 +303,11 @@ def material(
             "...): name the texts that the rows were made of."
         )
     told = [known[one] for one in ids] if known else [str(i) for i in repeats(rows)]
-    parts = split_texts(ids, held_out=_share(asked.held_out), rng=asked.seed, together=told)
+    if asked.held_out >= len(ids):
+        raise InputError(
+            f"--held-out is {asked.held_out} and there are {len(ids)} texts: leave some to fit on."
+        )
+    parts = split_texts(ids, held_out=asked.held_out, rng=asked.seed, together=told)
     fit = {name: space.take(parts.fit) for name, space in rows.items()}
     new = {name: space.take(parts.held_out) for name, space in rows.items()}
     sets = [RetrievalSet("new", new, texts=_of(known, parts.held_out))]
@@ -312,7 +321,29 @@ def material(
     return Material(fit, sets, _of(known, parts.fit) or (), manifests)
 
 
-def _share(value: float) -> int | float:
+def check_gallery(gallery: int | None, sets: Sequence[RetrievalSet]) -> None:
+    """Refuse to search more texts than the smallest set has.
+
+    Raises
+    ------
+    InputError
+        For these.
+    """
+    most = min(next(iter(one.queries.values())).n for one in sets)
+    if gallery is not None and gallery > most:
+        raise InputError(
+            f"--gallery is {gallery} and the smallest set has {most} texts: take fewer."
+        )
+
+
+def share_of(value: float) -> int | float:
+    """A share below 1, or a whole number of texts.
+
+    Raises
+    ------
+    InputError
+        For another number.
+    """
     if 0.0 < value < 1.0:
         return value
     if not math.isfinite(value) or value != int(value) or value < 1.0:
@@ -405,6 +436,20 @@ def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
     return tuple(found)
 
 
+def depths_of(text: str) -> tuple[float, ...]:
+    """Relative depths by commas, of ``--depths``.
+
+    Raises
+    ------
+    InputError
+        For a word that is no number from 0 to 1, or no word at all.
+    """
+    found = numbers(text, "--depths") or ()
+    for depth in found:
+        Where.of(depth, None, "", option="--depths")
+    return found
+
+
 def width_of(word: str) -> int | str:
     """``auto``, or a whole number."""
     if word == "auto":
@@ -419,11 +464,12 @@ def ridge_of(word: str) -> float | str:
     if word == "auto":
         return word
     try:
-        return float(word)
+        value = float(word)
     except ValueError:
-        raise InputError(
-            f"--ridge is {word!r}; auto or a number, 0 or more, is expected."
-        ) from None
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise InputError(f"--ridge is {word!r}; auto or a number, 0 or more, is expected.")
+    return value
 
 
 def settings_of(
@@ -457,6 +503,8 @@ def settings_of(
             )
     if scalings is not None:
         found["scalings"] = tuple(split(scalings))
+        if not found["scalings"]:
+            raise InputError("--scalings names nothing: leave it out for its default.")
     sizes = numbers(widths, "--widths")
     if sizes is not None:
         if any(one < 1 or one != int(one) for one in sizes):

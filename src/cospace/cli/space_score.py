@@ -16,8 +16,10 @@ from cospace.cli.space_inputs import (
     Searched,
     Site,
     Where,
+    check_gallery,
     material,
     settings_of,
+    share_of,
 )
 
 __all__ = ["score"]
@@ -147,7 +149,8 @@ Folds = Annotated[
     ),
 ]
 Draws = Annotated[
-    int, typer.Option("--draws", metavar="N", min=1, help="Bootstrap samples over texts.")
+    int,
+    typer.Option("--draws", metavar="N", min=1, max=100_000, help="Bootstrap samples over texts."),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of all that is drawn.")]
 
@@ -199,10 +202,17 @@ def score(
         inputs,
         Where.of(depth, site, pooling, models, corpus),
         Searched(
-            held_out, paraphrases, tuple(transfer or ()), texts, limit, tuple(columns or ()), seed
+            share_of(held_out),
+            paraphrases,
+            tuple(transfer or ()),
+            texts,
+            limit,
+            tuple(columns or ()),
+            seed,
         ),
         typed(ctx),
     )
+    check_gallery(gallery, read.sets)
     try:
         with progress_bar() as progress:
             result = score_shared(

@@ -16,11 +16,11 @@ from cospace.cli.space_inputs import (
     Models,
     Searched,
     Where,
+    check_gallery,
+    depths_of,
     material,
-    numbers,
-    opened,
-    runs_of,
     settings_of,
+    share_of,
 )
 from cospace.cli.space_score import (
     Columns,
@@ -96,13 +96,19 @@ def sweep(
 
     options = typed(ctx)
     saved, page = check_writable(save, [store]), check_writable(report, [store])
-    wanted = numbers(depths, "--depths") or ()
+    wanted = depths_of(depths)
     kinds = split(pooling)
     if not kinds:
         raise InputError("--pooling names nothing: leave it out for its default.")
     settings = settings_of(methods, scalings, widths, ridges, folds, draws, seed, gallery)
     asked = Searched(
-        held_out, paraphrases, tuple(transfer or ()), texts, limit, tuple(columns or ()), seed
+        share_of(held_out),
+        paraphrases,
+        tuple(transfer or ()),
+        texts,
+        limit,
+        tuple(columns or ()),
+        seed,
     )
     folder = into if into is not None else store.with_name(f"{store.name}-space-sweep")
     grid = [
@@ -110,7 +116,8 @@ def sweep(
         for kind in kinds
         for depth in wanted
     ]
-    runs_of(opened([str(store)]), grid[0][2])
+    first = material([str(store)], grid[0][2], asked, options)
+    check_gallery(gallery, first.sets)
     cells: list[SweepCell] = []
     refused: list[Refusal] = []
     names: tuple[str, ...] = ()

@@ -40,6 +40,9 @@ block are one full stop, and agree on nothing but punctuation."""
 _NEIGHBOURS: Mapping[str, int] = MappingProxyType({"mutual_knn": 10, "nearest_match": 1})
 """Measures that are shares of k neighbours: k / (n - 1) over all pairings of n rows, never 0."""
 
+_SHUFFLES = 1_000_000
+"""Most shuffles."""
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -168,8 +171,10 @@ def correspond(
 def _check(measures: Sequence[str], permutations: int, rng: int) -> None:
     check_seed(rng)
     check_whole(permutations=permutations)
-    if permutations < 1:
-        raise InputError(f"permutations is {permutations}, expected 1 or more.")
+    if not 1 <= permutations <= _SHUFFLES:
+        raise InputError(
+            f"permutations is {permutations}; a whole number from 1 to {_SHUFFLES:,} is expected."
+        )
     if not measures or len(set(measures)) < len(measures):
         raise InputError("measures: name at least one measure, and each once.")
     for name in measures:

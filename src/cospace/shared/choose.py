@@ -245,7 +245,7 @@ class _Board:
         if not alive:
             raise UndefinedMeasureError(
                 f"No setting of {self.method.name} could be fitted on all {folds} inner folds of {n} rows: use more "
-                "rows, or a smaller width."
+                "rows, a smaller width or ridge, or drop fewer directions."
             )
         by_pair: dict[str, float] | None = None
         best = max(alive, key=self.score)

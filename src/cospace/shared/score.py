@@ -34,6 +34,8 @@ __all__ = ["score_shared"]
 _FINE = 1e-5
 _SPACES = ("gpa", "gcca")
 _RULES = 0.5
+_DRAWS = 100_000
+"""Most bootstrap samples: all are held at once."""
 
 
 def score_shared(
@@ -99,6 +101,8 @@ def score_shared(
     """
     check_seed(rng)
     check_whole(draws=draws)
+    if not 1 <= draws <= _DRAWS:
+        raise InputError(f"draws is {draws}; a whole number from 1 to {_DRAWS:,} is expected.")
     check_whole(gallery=gallery, or_none=True)
     for name in methods:
         if name not in METHODS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -28,23 +29,38 @@ def check_settings(params: Mapping[str, Any]) -> None:
     InputError
         For everything else.
     """
-    if params["method"] not in _METHODS:
+    if not isinstance(params["method"], str) or params["method"] not in _METHODS:
         raise UnknownNameError.among(str(params["method"]), _METHODS, "method of SharedSpace")
     if params["missing"] not in ("refuse", "mask"):
         raise InputError(f"missing is {params['missing']!r}; 'refuse' or 'mask' is expected.")
+    if not isinstance(params["scaling"], str):
+        raise InputError(
+            f"scaling is {params['scaling']!r}; 'auto' or a policy in words is expected."
+        )
     if params["scaling"] != "auto":
         Scaling.read(params["scaling"])
-    if params["width"] != "auto":
-        check_whole(width=params["width"])
-    ridge = params["ridge"]
-    if ridge != "auto" and (
-        isinstance(ridge, bool | str) or ridge is None or not 0.0 <= float(ridge) < np.inf
-    ):
+    width, ridge, tol = params["width"], params["ridge"], params["tol"]
+    if width != "auto" and not _within(width, Integral, 1):
+        raise InputError(f"width is {width!r}; 'auto' or a whole number, 1 or more, is expected.")
+    if ridge != "auto" and not _within(ridge, Real, 0.0):
         raise InputError(f"ridge is {ridge!r}; 'auto' or a number, 0 or more, is expected.")
+    if not _within(tol, Real, 0.0) or tol == 0.0:
+        raise InputError(f"tol is {tol!r}; a finite number above 0 is expected.")
+    if not isinstance(params["scales"], bool | np.bool_):
+        raise InputError(f"scales is {params['scales']!r}; True or False is expected.")
     check_whole(folds=params["folds"], sweeps=params["sweeps"])
     if params["folds"] < 2:
         raise InputError(f"{params['folds']} folds were asked for; at least 2 are needed.")
+    if params["sweeps"] < 1:
+        raise InputError(f"sweeps is {params['sweeps']}; a whole number, 1 or more, is expected.")
     check_seed(params["rng"])
+
+
+def _within(value: Any, kind: type, least: float) -> bool:
+    """Whether a value is a finite number of a kind, from ``least`` on."""
+    return (
+        isinstance(value, kind) and not isinstance(value, bool) and bool(least <= value < np.inf)  # type: ignore[operator]
+    )
 
 
 def settle(
@@ -74,15 +90,7 @@ def settle(
 
 
 def given(method: str, scaling: str, width: int, ridge: float, n: int) -> Choice:
-    """Settings as they were given, with nothing chosen.
-
-    Raises
-    ------
-    InputError
-        For a width below 1.
-    """
-    if width < 1:
-        raise InputError(f"width is {width}; a whole number, 1 or more, is expected.")
+    """Settings as they were given, with nothing chosen."""
     return Choice(
         method,
         str(Scaling.read(scaling)),

@@ -166,7 +166,8 @@ class SharedSpace:
         RowMismatchError
             For rows that are not the same texts.
         UndefinedMeasureError
-            For rows of a model that are all the same, or too few for the folds.
+            For rows of a model that are all the same, too few for the folds, or models that agree on
+            no direction.
         """
         check_settings(self.get_params())
         if isinstance(spaces, Moments):
@@ -234,6 +235,10 @@ class SharedSpace:
             )
         else:
             variates = canonical_variates(blocks, width=max(blocks.widths), ridge=choice.ridge)
+            if not variates.weights.any():
+                raise UndefinedMeasureError(
+                    f"With a ridge of {choice.ridge:g} the models agree on no direction: take a smaller ridge."
+                )
             maps, shift, unit = _to_unit(blocks, variates.maps, variates.shift)
             self.values_ = variates.values
             values = tuple(map(float, variates.values))

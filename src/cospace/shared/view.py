@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from cospace.errors import InputError
+import numpy as np
+import numpy.typing as npt
+
+from cospace.errors import InputError, MissingDependencyError
 from cospace.maps.affine import AffineMap
 from cospace.shared.scaling import Floats
 
@@ -90,17 +93,69 @@ class SpaceView:
         """Check nothing and change nothing: the map was fitted with its space."""
         return self
 
-    def transform(self, rows: Any) -> Floats:
-        """Rows of the model (n, d) in the shared space, (n, k).
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the shared coordinates: ``shared0``, ``shared1`` and so on.
+
+        Parameters
+        ----------
+        input_features
+            Names of the model's coordinates, as a pipeline passes them; only counted.
+
+        Raises
+        ------
+        InputError
+            For another number of these.
+        """
+        if input_features is not None and len(input_features) != self.n_features_in_:
+            raise InputError(
+                f"{len(input_features)} names were given; {self.name} has {self.n_features_in_} coordinates."
+            )
+        return np.array(
+            [f"shared{i}" for i in range(self.forward.matrix.shape[1])], dtype=np.object_
+        )
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what ``transform`` gives.
+
+        Parameters
+        ----------
+        transform
+            ``default``, an array; ``pandas``, a data frame with the rows' index; None changes
+            nothing.
+
+        Raises
+        ------
+        InputError
+            For another word.
+        """
+        if transform not in (None, "default", "pandas"):
+            raise InputError(f"transform is {transform!r}; 'default' or 'pandas' is expected.")
+        if transform is not None:
+            # scikit-learn's name: clone carries it over.
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def transform(self, rows: Any) -> Any:
+        """Rows of the model (n, d) in the shared space, (n, k); an array, unless ``set_output`` was told.
 
         Raises
         ------
         InputError
             For rows that are no finite numbers, or of another width.
+        MissingDependencyError
+            For data frames without pandas.
         """
-        return self.forward.points(rows)
+        found = self.forward.points(rows)
+        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
+            return found
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingDependencyError.needs("pandas", "A data frame", "frames") from None
+        index = rows.index if isinstance(rows, pd.DataFrame) else None
+        return pd.DataFrame(found, index=index, columns=self.get_feature_names_out())
 
-    def fit_transform(self, rows: Any, target: Any = None) -> Floats:
+    def fit_transform(self, rows: Any, target: Any = None) -> Any:
         """The same as ``transform``."""
         return self.transform(rows)
 
