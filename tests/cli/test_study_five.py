@@ -110,3 +110,58 @@ def test_mistakes_in_the_file_are_told_in_one_line(cli, study, decoders, line, w
         kept = [old for old in kept if not old.startswith("answering")]
     study.write_text("\n".join([*kept, line]))
     assert words in cli("study", "five-architectures", study).mistake
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "2", "-1", "'x'"])
+def test_numbers_of_the_file_are_told_by_their_key(cli, study, number):
+    kept = [one for one in study.read_text().splitlines() if "held_out" not in one]
+    study.write_text("\n".join([*kept, f"held_out = {number}"]))
+    assert f"held_out is {number.strip()}: input should be" in cli(
+        "study", "five-architectures", study
+    ).mistake.replace("-1.0", "-1")
+
+
+def test_too_many_shuffles_are_refused(cli, study):
+    study.write_text(study.read_text().replace("permutations = 99", "permutations = 1000000000"))
+    told = cli("study", "five-architectures", study).mistake
+    assert "permutations is 1000000000: input should be less than or equal to 1000000" in told
+
+
+def test_an_interruption_while_reading_says_what_is_kept(cli, study, monkeypatch):
+    from cospace.studies.five_architectures import reading
+
+    def stopped(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reading, "extract", stopped)
+    found = cli("study", "five-architectures", study, "--into", "out", "--store", "store")
+    assert found.code == 130
+    assert found.err.splitlines()[-1] == (
+        "cospace: Stopped while reading models: activations that are done are kept in store, the same command goes on from "
+        "them."
+    )
+
+
+def test_texts_that_repeat_are_on_one_side(cli, study, tmp_path, monkeypatch):
+    """Fault: a text is fitted and then found because it is there twice."""
+    from cospace.studies.five_architectures import study as room
+
+    whole = (tmp_path / "first.jsonl").read_text().splitlines()
+    again = [
+        json.dumps({**json.loads(line), "id": f"again{i}"}) for i, line in enumerate(whole[:40])
+    ]
+    (tmp_path / "first.jsonl").write_text("\n".join([*whole, *again]) + "\n")
+    seen = []
+
+    def kept(fit, sets, *, texts, **options):
+        seen.append((texts, sets[0].texts))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(room, "score_shared", kept)
+    assert (
+        cli("study", "five-architectures", study, "--into", "out", "--store", "store").code == 130
+    )
+    fitted, unseen = seen[0]
+    assert len(fitted) + len(unseen) == 130
+    assert len(set(fitted)) < len(fitted)
+    assert not set(fitted) & set(unseen)

@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cospace.cli.console import (
-    check_writable,
-    command_line,
-    print_json,
-    progress_bar,
-    say,
-    write,
-)
+from cospace.cli.console import check_writable, command_line, progress_bar, write
 from cospace.cli.inputs import split
-from cospace.cli.space_inputs import depths_of
+from cospace.cli.outputs import Json, Report, Save, give
+from cospace.cli.space_numbers import depths_of
 from cospace.cli.tables import EMPTY, aligned, wrapped
 
 if TYPE_CHECKING:
@@ -63,14 +57,9 @@ def correspond(
         int, typer.Option(metavar="N", min=1, max=1_000_000, help="Shuffles of rows.")
     ] = 999,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the shuffles.")] = 0,
-    report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write an HTML report.", show_default=False)
-    ] = None,
-    save: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Save the result as JSON.", show_default=False),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    report: Report = None,
+    save: Save = None,
+    json: Json = False,
 ) -> None:
     """Compare all models of a store with each other at every depth and pooling."""
     from cospace import correspondence as rooms
@@ -94,19 +83,7 @@ def correspond(
             rng=seed,
             progress=progress,
         ).with_provenance(command=command_line(ctx))
-    if saved is not None:
-        result.save(saved)
-    if page is not None:
-        from cospace.report import write_report
-
-        write_report(result, page)
-    if json:
-        print_json(result)
-    else:
-        print_correspondence(result)
-    for path, what in ((saved, "saved"), (page, "report")):
-        if path is not None:
-            say(f"{what}: {path}")
+    give(result, saved, page, print_correspondence, json=json)
 
 
 def print_correspondence(result: Correspondence) -> None:

@@ -17,9 +17,8 @@ from cospace.cli.space_inputs import (
     Site,
     Where,
     read,
-    ridge_of,
-    width_of,
 )
+from cospace.cli.space_numbers import ridge_of, width_of
 from cospace.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:

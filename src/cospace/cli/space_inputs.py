@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cospace.cli.inputs import Reading, corpus_of, split
+from cospace.cli.space_numbers import check_depth
 from cospace.errors import InputError, StoreError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -29,17 +29,10 @@ __all__ = [
     "Site",
     "Where",
     "are_files",
-    "check_gallery",
-    "depths_of",
     "material",
-    "numbers",
     "opened",
     "read",
-    "ridge_of",
     "runs_of",
-    "settings_of",
-    "share_of",
-    "width_of",
 ]
 
 READING = "What is read"
@@ -110,10 +103,8 @@ class Where:
         pooling: str,
         models: str | None = None,
         corpus: str | None = None,
-        *,
-        option: str = "--depth",
     ) -> Where:
-        """From what was typed; ``option`` is where the depth was.
+        """From what was typed.
 
         Raises
         ------
@@ -122,10 +113,8 @@ class Where:
         """
         if depth is not None and site is not None:
             raise InputError(f"--depth {depth:g} and --site {site} were given: name one of them.")
-        if depth is not None and not 0.0 <= depth <= 1.0:
-            raise InputError(
-                f"{option} is {depth:g}; a number from 0 (embeddings) to 1 (last state) is expected."
-            )
+        if depth is not None:
+            check_depth(depth, "--depth")
         where: str | float = "last" if site is None else site
         return cls(where if depth is None else depth, pooling, tuple(split(models)), corpus)
 
@@ -321,38 +310,6 @@ def material(
     return Material(fit, sets, _of(known, parts.fit) or (), manifests)
 
 
-def check_gallery(gallery: int | None, sets: Sequence[RetrievalSet]) -> None:
-    """Refuse to search more texts than the smallest set has.
-
-    Raises
-    ------
-    InputError
-        For these.
-    """
-    most = min(next(iter(one.queries.values())).n for one in sets)
-    if gallery is not None and gallery > most:
-        raise InputError(
-            f"--gallery is {gallery} and the smallest set has {most} texts: take fewer."
-        )
-
-
-def share_of(value: float) -> int | float:
-    """A share below 1, or a whole number of texts.
-
-    Raises
-    ------
-    InputError
-        For another number.
-    """
-    if 0.0 < value < 1.0:
-        return value
-    if not math.isfinite(value) or value != int(value) or value < 1.0:
-        raise InputError(
-            f"--held-out is {value:g}; a share between 0 and 1, or a whole number of texts, is expected."
-        )
-    return int(value)
-
-
 def _of(known: Mapping[str, str], ids: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(known[one] for one in ids) if known else None
 
@@ -410,109 +367,3 @@ def _transfer(path: Path, where: Where, names: tuple[str, ...]) -> RetrievalSet:
     spaces = spaces_at(store, there)
     ids = next(iter(spaces.values())).ids or ()
     return RetrievalSet(next(iter(runs.values())).corpus, spaces, texts=_of(known, ids))
-
-
-def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
-    """Numbers by commas; None for none.
-
-    Raises
-    ------
-    InputError
-        For a word that is no number, or no word at all.
-    """
-    if text is None:
-        return None
-    words = split(text)
-    found = []
-    for word in words:
-        try:
-            found.append(float(word))
-        except ValueError:
-            raise InputError(f"{option} has {word!r}: give numbers, by commas.") from None
-    if not all(map(math.isfinite, found)):
-        raise InputError(f"{option} is {text}: give finite numbers, by commas.")
-    if not found:
-        raise InputError(f"{option} names nothing: give numbers by commas, or leave it out.")
-    return tuple(found)
-
-
-def depths_of(text: str) -> tuple[float, ...]:
-    """Relative depths by commas, of ``--depths``.
-
-    Raises
-    ------
-    InputError
-        For a word that is no number from 0 to 1, or no word at all.
-    """
-    found = numbers(text, "--depths") or ()
-    for depth in found:
-        Where.of(depth, None, "", option="--depths")
-    return found
-
-
-def width_of(word: str) -> int | str:
-    """``auto``, or a whole number."""
-    if word == "auto":
-        return word
-    if not word.isdecimal() or int(word) < 1:
-        raise InputError(f"--width is {word!r}; auto or a whole number, 1 or more, is expected.")
-    return int(word)
-
-
-def ridge_of(word: str) -> float | str:
-    """``auto``, or a number."""
-    if word == "auto":
-        return word
-    try:
-        value = float(word)
-    except ValueError:
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise InputError(f"--ridge is {word!r}; auto or a number, 0 or more, is expected.")
-    return value
-
-
-def settings_of(
-    methods: str | None,
-    scalings: str | None,
-    widths: str | None,
-    ridges: str | None,
-    folds: int,
-    draws: int,
-    seed: int,
-    gallery: int | None,
-) -> dict[str, Any]:
-    """Options of a score, as ``score_shared`` takes them; what was not given is left out.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        For what is no number or no method.
-    """
-    from cospace.shared import METHODS
-
-    found: dict[str, Any] = {"folds": folds, "draws": draws, "rng": seed, "gallery": gallery}
-    if methods is not None:
-        found["methods"] = tuple(split(methods))
-        for name in found["methods"]:
-            if name not in METHODS:
-                raise UnknownNameError.among(name, METHODS, "method of a shared space")
-        if not {"gpa", "gcca"} & set(found["methods"]):
-            raise InputError(
-                f"--methods {methods} has neither gpa nor gcca: name at least one shared space."
-            )
-    if scalings is not None:
-        found["scalings"] = tuple(split(scalings))
-        if not found["scalings"]:
-            raise InputError("--scalings names nothing: leave it out for its default.")
-    sizes = numbers(widths, "--widths")
-    if sizes is not None:
-        if any(one < 1 or one != int(one) for one in sizes):
-            raise InputError(f"--widths is {widths}; whole numbers, 1 or more, are expected.")
-        found["widths"] = tuple(map(int, sizes))
-    penalties = numbers(ridges, "--ridges")
-    if penalties is not None:
-        if any(not one >= 0.0 for one in penalties):
-            raise InputError(f"--ridges is {ridges}; numbers, 0 or more, are expected.")
-        found["ridges"] = penalties
-    return found

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cospace.cli.console import check_writable, command_line, print_json, progress_bar, say, typed
+from cospace.cli.console import check_writable, command_line, progress_bar, typed
+from cospace.cli.outputs import Json, Report, Save, give
 from cospace.cli.space_inputs import (
     CorpusName,
     Depth,
@@ -16,11 +17,9 @@ from cospace.cli.space_inputs import (
     Searched,
     Site,
     Where,
-    check_gallery,
     material,
-    settings_of,
-    share_of,
 )
+from cospace.cli.space_numbers import check_gallery, settings_of, share_of
 
 __all__ = ["score"]
 
@@ -184,16 +183,12 @@ def score(
     folds: Folds = 5,
     draws: Draws = 2000,
     seed: Seed = 0,
-    report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write an HTML report.", show_default=False)
-    ] = None,
-    save: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Save the result as JSON.", show_default=False),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    report: Report = None,
+    save: Save = None,
+    json: Json = False,
 ) -> None:
     """Let models find each other's texts: the shared space, pairwise maps, floors and controls."""
+    from cospace.cli.space_tables import print_score
     from cospace.shared import score_shared
 
     saved, page = check_writable(save, inputs), check_writable(report, inputs)
@@ -220,18 +215,4 @@ def score(
             ).with_provenance(command=command_line(ctx), **read.manifests)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Stopped while scoring, nothing was written.") from None
-    if saved is not None:
-        result.save(saved)
-    if page is not None:
-        from cospace.report import write_report
-
-        write_report(result, page)
-    if json:
-        print_json(result)
-    else:
-        from cospace.cli.space_tables import print_score
-
-        print_score(result)
-    for path, what in ((saved, "saved"), (page, "report")):
-        if path is not None:
-            say(f"{what}: {path}")
+    give(result, saved, page, print_score, json=json)

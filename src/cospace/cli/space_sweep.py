@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cospace.cli.console import check_writable, command_line, print_json, progress_bar, say, typed
+from cospace.cli.console import check_writable, command_line, progress_bar, say, typed
 from cospace.cli.inputs import split
+from cospace.cli.outputs import Json, Report, Save, give
 from cospace.cli.space_inputs import (
     CorpusName,
     Material,
     Models,
     Searched,
     Where,
-    check_gallery,
-    depths_of,
     material,
-    settings_of,
-    share_of,
 )
+from cospace.cli.space_numbers import check_gallery, depths_of, settings_of, share_of
 from cospace.cli.space_score import (
     Columns,
     Draws,
@@ -81,16 +79,12 @@ def sweep(
     gallery: GallerySize = None,
     draws: Draws = 2000,
     seed: Seed = 0,
-    report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write an HTML report.", show_default=False)
-    ] = None,
-    save: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Save the result as JSON.", show_default=False),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    report: Report = None,
+    save: Save = None,
+    json: Json = False,
 ) -> None:
     """Score a shared space at every depth and pooling; what is done is kept, and found again."""
+    from cospace.cli.space_tables import print_sweep
     from cospace.shared import Refusal, SharedSweep, summarise
     from cospace.studies.steps import Steps
 
@@ -144,21 +138,7 @@ def sweep(
     result = SharedSweep(
         tuple(cells), tuple(refused), names, n, {**settings, "held_out": held_out}
     ).with_provenance(command=command_line(ctx), **manifests)
-    if saved is not None:
-        result.save(saved)
-    if page is not None:
-        from cospace.report import write_report
-
-        write_report(result, page)
-    if json:
-        print_json(result)
-    else:
-        from cospace.cli.space_tables import print_sweep
-
-        print_sweep(result)
-    for path, what in ((saved, "saved"), (page, "report")):
-        if path is not None:
-            say(f"{what}: {path}")
+    give(result, saved, page, print_sweep, json=json)
 
 
 def _telling(

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cospace.cli.console import command_line, progress_bar, say, write
+from cospace.cli.console import command_line, write
+from cospace.cli.outputs import Json, give
+from cospace.cli.study_run import Into, StoreFolder, outputs, reading, resuming
 from cospace.cli.tables import EMPTY, aligned, wrapped
 
 if TYPE_CHECKING:
@@ -19,28 +21,11 @@ __all__ = ["five_architectures"]
 def five_architectures(
     ctx: typer.Context,
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="Models, texts, layers.")],
-    into: Annotated[
-        Path | None,
-        typer.Option(
-            "--into",
-            metavar="FOLDER",
-            help="For results and steps done; by default beside the file, named after it.",
-            show_default=False,
-        ),
-    ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            "--store",
-            metavar="FOLDER",
-            help="Where activations are kept; by default in the user's cache.",
-            show_default=False,
-        ),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    into: Into = None,
+    store: StoreFolder = None,
+    json: Json = False,
 ) -> None:
     """Whether models agree, what a shared space of them finds, and whether routing is worth it."""
-    from cospace.cli.study import keep, outputs
     from cospace.studies.five_architectures.reading import read_models
     from cospace.studies.five_architectures.settings import FiveArchitecturesSettings
     from cospace.studies.five_architectures.study import run
@@ -48,17 +33,12 @@ def five_architectures(
 
     settings = read_settings(study, FiveArchitecturesSettings)
     folder, saved, page = outputs(study, into)
-    read = read_models(settings, base=study.parent, store=store)
-    say(f"results and steps done go to {folder}: an interrupted study goes on from there")
-    try:
-        with progress_bar() as progress:
-            result = run(read, settings, into=folder, progress=progress)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"Stopped: what is done is kept in {folder}, the same command goes on from it."
-        ) from None
+    with reading(store) as kept:
+        read = read_models(settings, base=study.parent, store=kept)
+    with resuming(folder) as progress:
+        result = run(read, settings, into=folder, progress=progress)
     result = result.with_provenance(command=command_line(ctx))
-    keep(result, saved, page, None if json else print_five)
+    give(result, saved, page, print_five, json=json)
 
 
 def print_five(result: FiveArchitectures) -> None:

@@ -16,9 +16,9 @@ __all__ = ["Settings", "models_named", "read_settings"]
 
 
 class Settings(BaseModel):
-    """Base of study files: frozen, and no key that nobody reads."""
+    """Base of study files: frozen, no key that nobody reads, and finite numbers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 _S = TypeVar("_S", bound=Settings)

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cospace.corpora import open_corpus, subset
+from cospace.corpora import subset
 from cospace.corpus import Corpus
-from cospace.errors import InputError, UnknownNameError
+from cospace.errors import InputError
 from cospace.extraction import extract
 from cospace.models import hf
 from cospace.models.base import TokenPolicy
 from cospace.models.cache import cache_folder
-from cospace.models.packaged import catalogue
 from cospace.probes.penalty import inner_folds
 from cospace.probes.tasks import Task, load_task
 from cospace.space import Space
 from cospace.store import Store
 from cospace.studies.affine_homotopy.settings import AffineHomotopySettings
+from cospace.studies.reading import check_models, each_model, once, texts_of
 from cospace.studies.settings import models_named
 
 __all__ = ["Read", "read_encoders"]
 
-_HUB = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?$")
 _ROWS_A_COORDINATE = 6
 """Of six rows a coordinate one is held out, and five are fitted."""
 
@@ -96,7 +94,7 @@ def read_encoders(
         raise InputError(
             f"The study names {len(references)} encoders; 3 or more are needed to relate pairs of them."
         )
-    _check(references)
+    check_models(references, "encoders")
     folder = store or cache_folder() / "activations"
     tasks = tuple(
         load_task(
@@ -106,9 +104,8 @@ def read_encoders(
         )
         for ref in settings.tasks
     )
-    _once([task.name for task in tasks], "tasks")
-    path = base / settings.texts
-    whole = open_corpus(path if path.is_file() else settings.texts)
+    once([task.name for task in tasks], "tasks")
+    whole = texts_of(settings.texts, base)
     if settings.rows is not None and settings.rows > len(whole):
         raise InputError(
             f"rows is {settings.rows:,} and {settings.texts} has {len(whole):,} texts: ask for fewer."
@@ -126,25 +123,18 @@ def read_encoders(
             policy=TokenPolicy(truncate=settings.truncate),
         )
 
-    def loaded(reference: str) -> Any:
-        return load_model(
-            reference, dtype=settings.dtype, device=settings.device, accept=settings.accept
-        )
-
     # Tasks first: they tell how wide the encoders are, hence how many texts the distance needs.
     on_tasks: dict[str, list[Store]] = {task.name: [] for task in tasks}
     widths: dict[str, int] = {}
-    for reference in references:
-        model = loaded(reference)
-        if model.facts.name in widths:
-            raise InputError(
-                f"Two encoders are called {model.facts.name!r}: give their folders different names."
-            )
+    for _, model in each_model(references, settings, load_model, "encoders"):
         widths[model.facts.name] = model.facts.width
         for task in tasks:
             on_tasks[task.name].append(at(model, task.corpus, settings.extrinsic_depths))
     corpus = _some(whole, settings, max(widths.values()))
-    views = [at(loaded(reference), corpus, settings.depths) for reference in references]
+    views = [
+        at(model, corpus, settings.depths)
+        for _, model in each_model(references, settings, load_model, "encoders")
+    ]
     read = Read(
         names=tuple(widths),
         references=dict(zip(widths, references, strict=True)),
@@ -156,20 +146,6 @@ def read_encoders(
     )
     _check_rows_differ(read, settings)
     return read
-
-
-def _check(references: Sequence[str]) -> None:
-    """Refuse models that are not there, before those in front of them are read."""
-    names: list[str] = []
-    for reference in references:
-        path = Path(reference)
-        if path.is_dir():
-            if not (path / "config.json").is_file():
-                raise InputError(f"{reference} is no model: there is no config.json in it.")
-            names.append(path.resolve().name)
-        elif not path.is_file() and reference not in catalogue() and not _HUB.match(reference):
-            raise UnknownNameError.among(reference, catalogue(), "model")
-    _once(names, "encoders")
 
 
 def _check_folds(task: Task, seed: int) -> None:
@@ -209,9 +185,3 @@ def _some(whole: Corpus, settings: AffineHomotopySettings, width: int) -> Corpus
             "texts or more are needed, five a coordinate to fit and one held out. Name a longer text."
         )
     return subset(whole, rows, seed=settings.seed)
-
-
-def _once(names: list[str], what: str) -> None:
-    again = next((name for name in names if names.count(name) > 1), None)
-    if again is not None:
-        raise InputError(f"Two {what} are called {again!r}: name each once.")

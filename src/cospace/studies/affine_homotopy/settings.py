@@ -50,9 +50,9 @@ class AffineHomotopySettings(Settings):
     """Ranks of truncated copies, in percent of full rank."""
     truncated_encoders: Annotated[int, Field(ge=0)] = 4
     """How many encoders, of the first, the truncation grid takes in pairs; 0 leaves it out."""
-    permutations: Annotated[int, Field(ge=1)] = 9_999
+    permutations: Annotated[int, Field(ge=1, le=1_000_000)] = 9_999
     """Relabellings of encoders for p-values."""
-    samples: Annotated[int, Field(ge=0)] = 1_000
+    samples: Annotated[int, Field(ge=0, le=100_000)] = 1_000
     """Bootstrap samples of encoders, and of texts."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of every draw."""

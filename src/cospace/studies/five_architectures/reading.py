@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cospace.corpora import open_corpus, subset
+from cospace.corpora import subset
 from cospace.corpus import Corpus
 from cospace.correspondence import Grid, read_grid
 from cospace.errors import InputError
@@ -19,6 +19,7 @@ from cospace.models.cache import cache_folder
 from cospace.space import Space
 from cospace.store import Store
 from cospace.studies.five_architectures.settings import FiveArchitecturesSettings
+from cospace.studies.reading import check_models, each_model, texts_of
 from cospace.studies.settings import models_named
 
 __all__ = ["Read", "Texts", "read_models"]
@@ -93,6 +94,7 @@ def read_models(
     """
     references = models_named(settings.models, base)
     _check(settings, references)
+    check_models(references, "models")
     folder = store or cache_folder() / "activations"
     corpora = {name: _texts(ref, base, settings) for name, ref in _sets(settings).items()}
     if settings.answering:
@@ -100,14 +102,7 @@ def read_models(
     pieces: dict[str, list[Store]] = {name: [] for name in corpora}
     bare: dict[str, list[Store]] = {name: [] for name in corpora}
     names: dict[str, str] = {}
-    for reference in references:
-        model = load_model(
-            reference, dtype=settings.dtype, device=settings.device, accept=settings.accept
-        )
-        if model.facts.name in names:
-            raise InputError(
-                f"Two models are called {model.facts.name!r}: give their folders different names."
-            )
+    for reference, model in each_model(references, settings, load_model, "models"):
         names[model.facts.name] = reference
         for name, corpus in corpora.items():
             pieces[name].append(_extracted(model, corpus, name, settings, folder, sink=True))
@@ -148,8 +143,7 @@ def _sets(settings: FiveArchitecturesSettings) -> dict[str, str]:
 def _texts(
     reference: str, base: Path, settings: FiveArchitecturesSettings, most: int | None = None
 ) -> Corpus:
-    path = base / reference
-    whole = open_corpus(path if path.is_file() else reference)
+    whole = texts_of(reference, base)
     limit = most or settings.limit
     if limit is None or limit >= len(whole) or whole.pairs is not None:
         return whole

@@ -45,7 +45,7 @@ class FiveArchitecturesSettings(Settings):
     """Share of the first set that the space is scored on and not fitted to."""
     folds: Annotated[int, Field(ge=2)] = 3
     """Inner folds on which scaling, method, width and ridge are chosen."""
-    permutations: Annotated[int, Field(ge=1)] = 1999
+    permutations: Annotated[int, Field(ge=1, le=1_000_000)] = 1999
     """Shuffles for the correspondence."""
     answering: tuple[str, ...] = ()
     """Decoders, of the models, that answer the prompts for the router; none leaves it out."""

@@ -166,13 +166,17 @@ class _Work:
             "pooling": pooling,
             "held_out": self.settings.held_out,
             "folds": self.settings.folds,
+            "together": "texts",
         }
         return self.steps.once("space", parts, compute)
 
     def _score(self, depth: float, pooling: str) -> SharedScore:
         first = self.read.sets["first"]
         sides = split_texts(
-            first.corpus.ids, held_out=self.settings.held_out, rng=self.settings.seed
+            first.corpus.ids,
+            held_out=self.settings.held_out,
+            rng=self.settings.seed,
+            together=first.corpus.texts,
         )
         fitted = first.corpus.take(sides.fit)
         unseen = first.corpus.take(sides.held_out)
