@@ -97,9 +97,9 @@ def test_every_pair_takes_its_own_ridge(planted):
 
 
 def test_widths_go_with_the_rows(planted):
-    assert widths_for(100) == (5, 10, 20, 33)
+    assert widths_for(100) == (10, 20, 33, 66)
     found = choose(planted(n=50), methods=["procrustes"], scalings=["none"], folds=5)
-    assert [c.width for c in found["procrustes"].candidates] == [2, 4, 6]
+    assert [c.width for c in found["procrustes"].candidates] == [4, 6]
 
 
 def test_what_cannot_be_chosen_is_refused(planted):

@@ -122,7 +122,7 @@ Widths = Annotated[
     typer.Option(
         "--widths",
         metavar="NUMBERS",
-        help="By commas; by default a 20th, 10th, 5th and 3rd of the texts.",
+        help="By commas; by default a 10th, 5th, 3rd and two thirds of the texts.",
         show_default=False,
         rich_help_panel=TRIED,
     ),

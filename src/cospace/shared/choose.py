@@ -27,7 +27,7 @@ SCALINGS: tuple[str, ...] = (
 )
 """Scalings that ``auto`` tries."""
 
-_SHARES = (1 / 20, 1 / 10, 1 / 5, 1 / 3)
+_SHARES = (1 / 10, 1 / 5, 1 / 3, 2 / 3)
 _BEHIND = (0.10, 0.05)
 """After the first and after the second fold, what is farther behind the best is given up."""
 
@@ -88,12 +88,12 @@ class Choice:
 
 
 def widths_for(n: int) -> tuple[int, ...]:
-    """Widths that ``auto`` tries for n rows: a 20th, a 10th, a 5th and a 3rd of them.
+    """Widths that ``auto`` tries for n rows: a 10th, a 5th, a 3rd and two thirds of them.
 
     Examples
     --------
     >>> widths_for(800)
-    (40, 80, 160, 266)
+    (80, 160, 266, 533)
     """
     return tuple(sorted({max(2, int(n * share)) for share in _SHARES}))
 
