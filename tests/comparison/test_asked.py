@@ -9,7 +9,7 @@ from cospace import measures
 from cospace.comparison import compare
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.measures import Measure
-from cospace.measures.confound import within_group_knn
+from cospace.measures.inside import within_group_knn
 from cospace.space import Space
 
 RNG = np.random.default_rng(0)

@@ -8,9 +8,9 @@ from scipy.stats import binom, rankdata
 
 from cospace.comparison import compare
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
-from cospace.measures.confound import (
+from cospace.measures.confound import partial_rsa
+from cospace.measures.inside import (
     inside_groups,
-    partial_rsa,
     within_group_chance,
     within_group_knn,
     within_group_rsa,

@@ -13,7 +13,7 @@ from cospace.comparison.folds import FOLDS
 from cospace.comparison.stack import stack
 from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.measures import CATALOGUE, find, linear_cka
-from cospace.measures.confound import inside_groups
+from cospace.measures.inside import inside_groups
 from cospace.space import Space
 from cospace.stats import Weights
 from cospace.stats.intervals import group_weights

@@ -13,9 +13,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from cospace.errors import InputError, RowMismatchError, UndefinedMeasureError, UnknownNameError
 from cospace.measures import mutual_knn, representational_similarity, rsa
-from cospace.measures.confound import (
-    partial_relation,
-    partial_rsa,
+from cospace.measures.confound import partial_relation, partial_rsa
+from cospace.measures.inside import (
     within_group_chance,
     within_group_knn,
     within_group_neighbors,

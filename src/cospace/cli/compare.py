@@ -262,7 +262,8 @@ def _told(needed: Estimate) -> None:
 
 def _measures(names: str) -> list[str]:
     from cospace.measures import CATALOGUE
-    from cospace.measures.confound import BEYOND, INSIDE_GROUPS
+    from cospace.measures.confound import BEYOND
+    from cospace.measures.inside import INSIDE_GROUPS
 
     chosen = split(names)
     if not chosen:
@@ -304,7 +305,7 @@ def _needs_groups(
     measures: Sequence[str], confounds: Sequence[str], intervals: str, *, within: bool
 ) -> str | None:
     """What needs groups of texts, as it is typed."""
-    from cospace.measures.confound import INSIDE_GROUPS
+    from cospace.measures.inside import INSIDE_GROUPS
 
     inside = next((name for name in measures if name in INSIDE_GROUPS), None)
     for needed, word in (

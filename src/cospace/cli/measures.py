@@ -26,7 +26,7 @@ def measures(
     """List the measures: what they mean, their range, and what changes nothing."""
     from cospace.comparison import facts_of
     from cospace.measures import CATALOGUE, DEFAULT, DESCRIPTIONS
-    from cospace.measures.confound import INSIDE_GROUPS
+    from cospace.measures.inside import INSIDE_GROUPS
     from cospace.result import plain
 
     if json and markdown:

@@ -13,7 +13,8 @@ from cospace.comparison.ceilings import has_ceiling
 from cospace.comparison.search import CORRECTIONS
 from cospace.errors import InputError, RowMismatchError, UnknownNameError
 from cospace.measures import CATALOGUE, DEFAULT, Measure
-from cospace.measures.confound import BEYOND, INSIDE_GROUPS, beyond, inside_groups
+from cospace.measures.confound import BEYOND, beyond
+from cospace.measures.inside import INSIDE_GROUPS, inside_groups
 from cospace.space import Space
 
 __all__ = [
