@@ -9,6 +9,7 @@ __all__ = [
     "AcquisitionError",
     "ChecksumError",
     "ContractError",
+    "ContradictionError",
     "CospaceError",
     "ExtractionError",
     "InputError",
@@ -30,6 +31,10 @@ class CospaceError(Exception):
 
 class InputError(CospaceError, ValueError):
     """An array, text file or option that cannot be used as it is."""
+
+
+class ContradictionError(InputError):
+    """A saved result whose parts do not go together; the message is what a longer one has in brackets."""
 
 
 class RowMismatchError(CospaceError, ValueError):

@@ -24,7 +24,7 @@ from typing import (
     get_type_hints,
 )
 
-from cospace.errors import InputError, MissingDependencyError
+from cospace.errors import ContradictionError, InputError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,6 +129,8 @@ def _test(hint: Any) -> Callable[[Any], bool]:
 
 def _wrong(error: BaseException) -> str:
     """Say in a few words what a dictionary lacks, from what building the result raised."""
+    if isinstance(error, ContradictionError):
+        return str(error)
     found = error.__context__ if isinstance(error, InputError) and error.__context__ else error
     text = str(found)
     if isinstance(found, KeyError) and found.args:

@@ -192,6 +192,59 @@ def test_a_changed_study_is_no_whole_study(saved, cli, tmp_path, where, value):
     assert "is no whole affine-homotopy study" in told
 
 
+def put(where, value):
+    def change(data):
+        *path, last = where
+        for key in path:
+            data = data[key]
+        data[last] = value
+
+    return change
+
+
+def cut(table, number=0):
+    return lambda data: data[table].pop(number)
+
+
+def twice(table):
+    return lambda data: data[table].append(data[table][0])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (put(("intrinsic", 0, "lower"), 1e6), "depth 0, seed-0 to seed-1: lower 1e+06 is above"),
+        (put(("intrinsic", 0, "normalised_lower"), 2.0), "normalised_lower 2 is above normalised"),
+        (put(("intrinsic", 0, "p95"), 1e6), "p95 1e+06 is above p99"),
+        (put(("intrinsic", 0, "depth"), 0.3), "no encoder or probe is there for depth 0.3"),
+        (put(("intrinsic", 0, "source"), "x"), "intrinsic, depth 0: x is none of seed-0, seed-1"),
+        (cut("intrinsic"), "intrinsic, depth 0: seed-0 to seed-1 is missing"),
+        (twice("intrinsic"), "intrinsic, depth 0: seed-0 to seed-1 is there 2 times"),
+        (cut("extrinsic"), "extrinsic, sentiment, depth 1: seed-0 to seed-1 is missing"),
+        (put(("extrinsic", 0, "worst_certified"), 9.0), "worst_certified 9 is above worst"),
+        (put(("extrinsic", 0, "task"), "x"), "no encoder or probe is there for x, depth 1"),
+        (cut("encoders"), "encoders: seed-0 at depth 0 is missing"),
+        (twice("encoders"), "encoders: seed-0 at depth 0 is there 2 times"),
+        (cut("tasks"), "tasks, sentiment, depth 1: seed-0 is missing"),
+        (put(("tasks", 0, "encoder"), "x"), "tasks, sentiment, depth 1: x is none of"),
+        (put(("links", 0, "p"), 1.5), "p is 1.5, which is no probability"),
+        (put(("links", 0, "text_low"), 0.9), "text_low 0.9 is above text_high"),
+        (put(("mappability", 0, "low"), 9.0), "low 9 is above median"),
+        (put(("mappability", 0, "target"), "x"), "mappability, affine, depth 0: x is none of"),
+        (cut("truncations", 3), "truncations: 20 % to 50 % is missing"),
+        (twice("truncations"), "truncations: 20 % to 20 % is there 2 times"),
+    ],
+)
+def test_a_study_that_contradicts_itself_is_refused(saved, cli, tmp_path, change, told):
+    data = json.loads(saved.read_text())
+    change(data)
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(data))
+    found = cli("report", changed, "--out", "r.html").mistake
+    assert "is no whole affine-homotopy study (" in found
+    assert told in found
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """A study as a file."""

@@ -85,6 +85,16 @@ def test_from_file_to_report_and_again(cli, study, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in made} == made
     assert cli("report", "out/study.json", "--out", "again.html").code == 0
     assert (tmp_path / "again.html").read_text() == page
+    for part, told in (
+        ("sweep", "sweep is of x, two, and the study of one, two"),
+        ("routing", "routing: x is none of one, two"),
+    ):
+        changed = json.loads((tmp_path / "out" / "study.json").read_text())
+        changed[part]["models"][0] = "x"
+        (tmp_path / "changed.json").write_text(json.dumps(changed))
+        refused = cli("report", "changed.json", "--out", "no.html").mistake
+        assert "is no whole five-architectures study" in refused
+        assert told in refused
 
 
 @pytest.mark.parametrize(
@@ -137,8 +147,8 @@ def test_an_interruption_while_reading_says_what_is_kept(cli, study, monkeypatch
     found = cli("study", "five-architectures", study, "--into", "out", "--store", "store")
     assert found.code == 130
     assert found.err.splitlines()[-1] == (
-        "cospace: Stopped while reading models: activations that are done are kept in store, the same command goes on from "
-        "them."
+        "cospace: Stopped while reading models: activations that are done are kept in store, the same command goes "
+        "on from them."
     )
 
 

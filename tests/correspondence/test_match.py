@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 
 import numpy as np
@@ -184,6 +185,29 @@ def test_too_few_shuffles_are_told():
     result = correspond(grid(0), measures=["debiased_cka"], permutations=19)
     assert "19 shuffles allow no corrected p below 0.15" in result.warnings[-1]
     assert "at least 60" in result.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "told"),
+    [
+        ("agreements", lambda t: t.pop(0), "is missing"),
+        ("agreements", lambda t: t.append(t[0]), "is there 2 times"),
+        ("agreements", lambda t: t[0].update(source="x"), "x is none of a, b, c"),
+        ("agreements", lambda t: t[0].update(p_corrected=2.0), "p_corrected is 2, which is no"),
+        ("profiles", lambda t: t.append(t[0]), "profiles: "),
+        ("profiles", lambda t: t[0].update(depth=0.3), "profiles: "),
+        ("frozen", lambda t: t[0].update(depth=0.3), "frozen: "),
+        ("replications", lambda t: t.pop(), "is missing"),
+        ("replications", lambda t: t[0].update(depth=0.3), "replications: "),
+    ],
+)
+def test_a_saved_one_that_contradicts_itself_is_refused(found, tmp_path, table, change, told):
+    data = found.to_dict()
+    change(data[table])
+    (tmp_path / "c.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="is no whole correspondence") as refused:
+        Correspondence.load(tmp_path / "c.json")
+    assert told in str(refused.value)
 
 
 def test_it_is_saved_and_read_again(found, tmp_path):

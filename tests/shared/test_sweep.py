@@ -123,3 +123,29 @@ def test_where_there_is_nothing_to_find_neither_side_wins_or_ties():
     (cell,) = summarise(score, depth=0.5, pooling="mean")
     assert cell.low <= cell.chance
     assert (cell.verdict, cell.hardest_verdict) == ("neither", "neither")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"low": 0.99, "high": 0.1}, "new, mean, depth 0.5: low 0.99 is above high 0.1"),
+        ({"ahead_low": 0.9}, "ahead_low 0.9 is above ahead_high"),
+        ({"verdict": "beats"}, "is beats"),
+        ({"verdict": None}, "is None"),
+    ],
+)
+def test_a_saved_sweep_that_contradicts_itself_is_refused(score, tmp_path, change, told):
+    (cell,) = summarise(score, depth=0.5, pooling="mean")
+    SharedSweep((replace(cell, **change),), (), ("a", "b"), 160).save(tmp_path / "s.json")
+    with pytest.raises(InputError, match="is no whole shared_sweep") as found:
+        SharedSweep.load(tmp_path / "s.json")
+    assert told in str(found.value)
+
+
+def test_a_place_is_there_once_and_not_refused_as_well(score):
+    (cell,) = summarise(score, depth=0.5, pooling="mean")
+    whole = SharedSweep((cell,), (), ("a", "b"), 160)
+    with pytest.raises(InputError, match=r"new, mean, depth 0\.5 is there 2 times"):
+        SharedSweep.from_dict(replace(whole, cells=(cell, cell)).to_dict())
+    with pytest.raises(InputError, match=r"mean, depth 0\.5: is refused and has a score"):
+        SharedSweep.from_dict(replace(whole, refused=(Refusal(0.5, "mean", "x"),)).to_dict())

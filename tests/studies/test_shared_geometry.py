@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from cospace.errors import InputError, UnknownNameError
+from cospace.errors import ContradictionError, InputError, UnknownNameError
 from cospace.report import write_report
 from cospace.report.shared_geometry import geometry_study_page
 from cospace.studies.settings import read_settings
@@ -99,6 +99,14 @@ def test_the_parts_of_a_study_and_what_is_kept(study, decoders, behaviour, monke
     path = study()
     found = done(path, progress=lambda *step: told.append(step))
     assert found.geometry.models == ("first", "second", "third")
+    for fewer, words in (
+        (lambda x: x[1:], "first to second is missing"),
+        (lambda x: [*x, x[0]], "2 times"),
+    ):
+        data = found.to_dict()
+        data["geometry"]["comparisons"] = fewer(data["geometry"]["comparisons"])
+        with pytest.raises(ContradictionError, match=words):
+            SharedGeometryStudy.from_dict(data)
     assert [each.model for each in found.geometry.coherence] == ["first", "second", "third"]
     assert [each.behaviour for each in found.steering] == ["items.json"]
     (one,) = found.steering

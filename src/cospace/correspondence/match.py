@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any
 
 from cospace._numbers import check_seed, check_whole
 from cospace.comparison import Comparison, compare
-from cospace.comparison.result import Cell
+from cospace.comparison.result import Cell, SpaceFacts
 from cospace.correspondence.reading import Grid
 from cospace.correspondence.result import (
     Agreement,
@@ -21,7 +22,7 @@ from cospace.correspondence.result import (
     Replication,
 )
 from cospace.errors import InputError
-from cospace.measures import CATALOGUE, find
+from cospace.measures import CATALOGUE, find, mutual_knn
 from cospace.result import plain
 from cospace.space import Space
 from cospace.stats import holm
@@ -37,7 +38,9 @@ LEVEL = 0.05
 REPEATED = 0.05
 """Share of repeated rows beyond which a depth and pooling is not chosen: last tokens before the first
 block are one full stop, and agree on nothing but punctuation."""
-_NEIGHBOURS: Mapping[str, int] = MappingProxyType({"mutual_knn": 10, "nearest_match": 1})
+_NEIGHBOURS: Mapping[str, int] = MappingProxyType(
+    {"mutual_knn": signature(mutual_knn).parameters["k"].default, "nearest_match": 1}
+)
 """Measures that are shares of k neighbours: k / (n - 1) over all pairings of n rows, never 0."""
 
 _SHUFFLES = 1_000_000
@@ -109,10 +112,9 @@ def correspond(
         done += 1
     families = len(grid) * len(list(combinations(names, 2)))
     agreements = [
-        _agreement(result, cell, pooling, families)
+        _agreement(cell, source, target, pooling, families)
         for pooling, result in results.items()
-        for cell in result.cells
-        if _matched(result, cell, names)
+        for cell, source, target in _matched(result, names)
     ]
     profiles = _profiles(agreements, results)
     frozen = [_freeze(name, profiles) for name in measures] if replica is not None else []
@@ -214,24 +216,27 @@ def _compared(table: Any, measures: Sequence[str], permutations: int, rng: int) 
     return compare(_named(table), list(measures), permutations=permutations, grid=True, rng=rng)
 
 
-def _matched(result: Comparison, cell: Cell, names: Sequence[str]) -> bool:
-    """Whether a cell is of two models at one depth, in the order of the models."""
-    a, b = (_space(result, name) for name in (cell.source, cell.target))
-    return bool(a.depth == b.depth and names.index(a.model) < names.index(b.model))
+def _matched(
+    result: Comparison, names: Sequence[str]
+) -> Iterator[tuple[Cell, SpaceFacts, SpaceFacts]]:
+    """Cells of two models at one depth, in the order of the models, with their spaces."""
+    spaces = {space.name: space for space in result.spaces}
+    place: dict[str | None, int] = {name: i for i, name in enumerate(names)}
+    for cell in result.cells:
+        a, b = spaces[cell.source], spaces[cell.target]
+        if a.depth == b.depth and place[a.model] < place[b.model]:
+            yield cell, a, b
 
 
-def _space(result: Comparison, name: str) -> Any:
-    return next(space for space in result.spaces if space.name == name)
-
-
-def _agreement(result: Comparison, cell: Cell, pooling: str, families: int) -> Agreement:
-    source, target = (_space(result, name) for name in (cell.source, cell.target))
+def _agreement(
+    cell: Cell, source: SpaceFacts, target: SpaceFacts, pooling: str, families: int
+) -> Agreement:
     return Agreement(
         measure=cell.measure,
         pooling=pooling,
-        depth=float(source.depth),
-        source=source.model,
-        target=target.model,
+        depth=float(source.depth or 0.0),
+        source=str(source.model),
+        target=str(target.model),
         value=cell.value,
         chance=_chance(cell),
         spread=cell.null_sd,
@@ -329,12 +334,11 @@ def _replications(
                 )
             table[model] = {one.depth: space}
         result = _compared(table, [one.measure], permutations, rng)
-        cells = [cell for cell in result.cells if _matched(result, cell, names)]
-        tested = [cell.p for cell in cells if cell.p is not None]
+        cells = list(_matched(result, names))
+        tested = [cell.p for cell, *_ in cells if cell.p is not None]
         corrected = iter(holm(tested).tolist() if tested else [])
-        for cell in cells:
-            source, target = (_space(result, name).model for name in (cell.source, cell.target))
-            key = one.measure, one.pooling, one.depth, source, target
+        for cell, source, target in cells:
+            key = one.measure, one.pooling, one.depth, str(source.model), str(target.model)
             found.append(
                 Replication(
                     *key,

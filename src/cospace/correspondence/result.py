@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from cospace.result import Result, checked, plain
+from cospace.whole import check_names, check_once, check_p, check_pairs
 
 __all__ = ["Agreement", "Correspondence", "Frozen", "Profile", "Replication"]
 
@@ -149,7 +150,13 @@ class Correspondence(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a result from ``to_dict``."""
+        """Rebuild a result from ``to_dict``.
+
+        Raises
+        ------
+        ContradictionError
+            For tables that do not go together.
+        """
         tables = {
             "agreements": Agreement,
             "profiles": Profile,
@@ -162,7 +169,7 @@ class Correspondence(Result):
         rest: dict[str, Any] = {
             key: tuple(checked(kind, one) for one in data[key]) for key, kind in tables.items()
         }
-        return cls(
+        found = cls(
             models=tuple(map(str, data["models"])),
             warnings=tuple(map(str, data["warnings"])),
             texts=data["texts"],
@@ -170,3 +177,29 @@ class Correspondence(Result):
             provenance=data["provenance"],
             **rest,
         )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Refuse tables that do not go together."""
+        check_once(self.models, "models")
+        pairs: dict[str, list[tuple[str, str]]] = {}
+        for one in self.agreements:
+            where = f"{one.measure}, {one.pooling}, depth {one.depth:g}"
+            pairs.setdefault(where, []).append((one.source, one.target))
+            check_p(where, p=one.p, p_corrected=one.p_corrected)
+        for where, those in pairs.items():
+            check_pairs(those, self.models, where, ordered=False)
+        profiles = [f"{p.measure}, {p.pooling}, depth {p.depth:g}" for p in self.profiles]
+        check_once(profiles, "profiles")
+        check_names(profiles, list(pairs), "profiles")
+        frozen = [f"{f.measure}, {f.pooling}, depth {f.depth:g}" for f in self.frozen]
+        check_names(frozen, profiles, "frozen")
+        again: dict[str, list[tuple[str, str]]] = {where: [] for where in frozen}
+        for other in self.replications:
+            where = f"{other.measure}, {other.pooling}, depth {other.depth:g}"
+            check_names([where], frozen, "replications")
+            again[where].append((other.source, other.target))
+            check_p(f"replications, {where}", p=other.p, p_holm=other.p_holm)
+        for where, those in again.items():
+            check_pairs(those, self.models, f"replications, {where}", ordered=False)

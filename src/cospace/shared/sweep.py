@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-from cospace.errors import InputError
+from cospace.errors import ContradictionError, InputError
 from cospace.result import Result, checked, plain
 from cospace.shared.result import SharedScore
+from cospace.whole import check_once, check_order
 
 __all__ = ["VERDICTS", "Refusal", "SharedSweep", "SweepCell", "summarise"]
 
@@ -140,7 +141,7 @@ class SharedSweep(Result):
         Raises
         ------
         InputError
-            For a dictionary that lacks something.
+            For a dictionary that lacks something, or contradicts itself.
         """
         values = {k: v for k, v in data.items() if k not in ("kind", "schema")}
         try:
@@ -149,7 +150,29 @@ class SharedSweep(Result):
             found: Self = checked(cls, values)
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError("This is no whole shared_sweep: build it anew.") from error
+        found._check()
         return found
+
+    def _check(self) -> None:
+        """Refuse cells that do not go together."""
+        check_once(
+            [f"{one.set}, {one.pooling}, depth {one.depth:g}" for one in self.cells], "cells"
+        )
+        for one in self.cells:
+            where = f"{one.set}, {one.pooling}, depth {one.depth:g}"
+            check_order(where, low=one.low, high=one.high)
+            check_order(where, ahead_low=one.ahead_low, ahead_high=one.ahead_high)
+            for verdict, against in (
+                (one.verdict, one.pairwise),
+                (one.hardest_verdict, one.hardest),
+            ):
+                if (verdict is None) != (against is None) or verdict not in (None, *VERDICTS):
+                    raise ContradictionError(f"{where}: the verdict against {against} is {verdict}")
+        for other in self.refused:
+            if any((one.depth, one.pooling) == (other.depth, other.pooling) for one in self.cells):
+                raise ContradictionError(
+                    f"{other.pooling}, depth {other.depth:g}: is refused and has a score"
+                )
 
 
 def summarise(score: SharedScore, *, depth: float, pooling: str) -> list[SweepCell]:

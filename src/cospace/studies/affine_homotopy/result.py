@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from cospace.result import Result, checked, plain, record
+from cospace.studies.affine_homotopy.whole import check_study
 
 __all__ = [
     "AffineHomotopyStudy",
@@ -292,13 +293,21 @@ class AffineHomotopyStudy(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a study from ``to_dict``."""
+        """Rebuild a study from ``to_dict``.
+
+        Raises
+        ------
+        ContradictionError
+            For tables that do not go together.
+        """
         if not data["encoders"]:
             raise TypeError("no encoders")
         for key, kind in (("title", str), ("settings", Mapping), ("provenance", Mapping)):
             if not isinstance(data[key], kind):
                 raise TypeError(f"{key} is {data[key]!r}")
-        return cls._built(data, checked)
+        found = cls._built(data, checked)
+        check_study(found)
+        return found
 
     def finite(self) -> AffineHomotopyStudy:
         """The same study with None for every number that is not finite."""

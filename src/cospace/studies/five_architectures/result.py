@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from cospace.correspondence import Correspondence
+from cospace.errors import ContradictionError
 from cospace.result import Result, plain
 from cospace.routing import Routing
 from cospace.shared.sweep import SharedSweep
+from cospace.whole import check_names, check_once
 
 __all__ = ["FiveArchitectures"]
 
@@ -45,11 +47,17 @@ class FiveArchitectures(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a study from ``to_dict``."""
+        """Rebuild a study from ``to_dict``.
+
+        Raises
+        ------
+        ContradictionError
+            For parts that do not go together.
+        """
         for key, kind in (("title", str), ("settings", Mapping), ("provenance", Mapping)):
             if not isinstance(data[key], kind):
                 raise TypeError(f"{key} is {data[key]!r}")
-        return cls(
+        found = cls(
             title=data["title"],
             models=tuple(map(str, data["models"])),
             correspondence=Correspondence.from_dict(data["correspondence"]),
@@ -58,3 +66,19 @@ class FiveArchitectures(Result):
             settings=data["settings"],
             provenance=data["provenance"],
         )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Refuse parts that are of other models."""
+        check_once(self.models, "models")
+        for part, names in (
+            ("correspondence", self.correspondence.models),
+            ("sweep", self.sweep.models),
+        ):
+            if sorted(names) != sorted(self.models):
+                raise ContradictionError(
+                    f"{part} is of {', '.join(names)}, and the study of {', '.join(self.models)}"
+                )
+        if self.routing is not None:
+            check_names(self.routing.models, self.models, "routing")

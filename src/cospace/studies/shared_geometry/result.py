@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from cospace.result import Result, checked, plain
 from cospace.steering import SteeringCurve, TransferSweep
 from cospace.tokens import TokenGeometry, TokenSide
+from cospace.whole import check_once, check_pairs
 
 __all__ = ["MATRICES", "Claim", "Matrices", "SharedGeometryStudy", "Steered", "role_of"]
 
@@ -202,11 +203,17 @@ class SharedGeometryStudy(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a study from ``to_dict``."""
+        """Rebuild a study from ``to_dict``.
+
+        Raises
+        ------
+        ContradictionError
+            For comparisons of other models than every two.
+        """
         for key, kind in (("title", str), ("settings", Mapping), ("provenance", Mapping)):
             if not isinstance(data[key], kind):
                 raise TypeError(f"{key} is {data[key]!r}")
-        return cls(
+        found = cls(
             title=data["title"],
             geometry=TokenGeometry.from_dict(data["geometry"]),
             steering=tuple(
@@ -222,6 +229,11 @@ class SharedGeometryStudy(Result):
             warnings=tuple(map(str, data["warnings"])),
             provenance=data["provenance"],
         )
+        names = found.geometry.models
+        check_once(names, "models")
+        pairs = [(one.a.name, one.b.name) for one in found.geometry.comparisons]
+        check_pairs(pairs, names, "comparisons", ordered=False)
+        return found
 
 
 _SCORED = ("map", "site", "condition", "coefficient", "perplexity")
