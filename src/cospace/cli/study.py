@@ -9,7 +9,7 @@ import typer
 
 from cospace.cli.console import command_line
 from cospace.cli.outputs import Json, give
-from cospace.cli.study_run import Into, StoreFolder, outputs, reading, resuming
+from cospace.cli.study_run import Into, StoreFolder, of_models, outputs, resuming
 
 __all__ = ["affine_homotopy", "shared_geometry"]
 
@@ -28,16 +28,18 @@ def affine_homotopy(
     from cospace.studies.affine_homotopy.reading import read_encoders
     from cospace.studies.affine_homotopy.settings import AffineHomotopySettings
     from cospace.studies.affine_homotopy.study import run
-    from cospace.studies.settings import read_settings
 
-    settings = read_settings(study, AffineHomotopySettings)
-    folder, saved, page = outputs(study, into)
-    with reading(store) as kept:
-        read = read_encoders(settings, base=study.parent, store=kept)
-    with resuming(folder) as progress:
-        result = run(read, settings, into=folder, progress=progress)
-    result = result.with_provenance(command=command_line(ctx))
-    give(result, saved, page, print_study, json=json)
+    of_models(
+        ctx,
+        study,
+        into,
+        store,
+        kind=AffineHomotopySettings,
+        read=read_encoders,
+        run=run,
+        shown=print_study,
+        json=json,
+    )
 
 
 def shared_geometry(

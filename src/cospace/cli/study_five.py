@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cospace.cli.console import command_line, write
-from cospace.cli.outputs import Json, give
-from cospace.cli.study_run import Into, StoreFolder, outputs, reading, resuming
+from cospace.cli.console import write
+from cospace.cli.outputs import Json
+from cospace.cli.study_run import Into, StoreFolder, of_models
 from cospace.cli.tables import EMPTY, aligned, wrapped
 
 if TYPE_CHECKING:
@@ -29,16 +29,18 @@ def five_architectures(
     from cospace.studies.five_architectures.reading import read_models
     from cospace.studies.five_architectures.settings import FiveArchitecturesSettings
     from cospace.studies.five_architectures.study import run
-    from cospace.studies.settings import read_settings
 
-    settings = read_settings(study, FiveArchitecturesSettings)
-    folder, saved, page = outputs(study, into)
-    with reading(store) as kept:
-        read = read_models(settings, base=study.parent, store=kept)
-    with resuming(folder) as progress:
-        result = run(read, settings, into=folder, progress=progress)
-    result = result.with_provenance(command=command_line(ctx))
-    give(result, saved, page, print_five, json=json)
+    of_models(
+        ctx,
+        study,
+        into,
+        store,
+        kind=FiveArchitecturesSettings,
+        read=read_models,
+        run=run,
+        shown=print_five,
+        json=json,
+    )
 
 
 def print_five(result: FiveArchitectures) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cospace.cli.console import check_writable, progress_bar, say
+from cospace.cli.console import check_writable, command_line, progress_bar, say
+from cospace.cli.outputs import give
 from cospace.errors import InputError
 
-__all__ = ["Into", "StoreFolder", "outputs", "reading", "resuming"]
+__all__ = ["Into", "StoreFolder", "of_models", "outputs", "reading", "resuming"]
 
 Into = Annotated[
     Path | None,
@@ -79,3 +80,45 @@ def resuming(folder: Path) -> Iterator[Callable[[str, int, int], None]]:
         raise KeyboardInterrupt(
             f"Stopped: what is done is kept in {folder}, the same command goes on from it."
         ) from None
+
+
+def of_models(
+    ctx: typer.Context,
+    study: Path,
+    into: Path | None,
+    store: Path | None,
+    *,
+    kind: type[Any],
+    read: Callable[..., Any],
+    run: Callable[..., Any],
+    shown: Callable[[Any], None],
+    json: bool,
+) -> None:
+    """Run a study that first reads its models into a folder of activations.
+
+    Parameters
+    ----------
+    ctx
+        Of the command.
+    study, into, store
+        The study file, and folders that were named.
+    kind
+        Settings of the study.
+    read
+        From settings to what it computes from.
+    run
+        From these to its result.
+    shown
+        Prints the result.
+    json
+        Whether it is printed as JSON instead.
+    """
+    from cospace.studies.settings import read_settings
+
+    settings = read_settings(study, kind)
+    folder, saved, page = outputs(study, into)
+    with reading(store) as kept:
+        made = read(settings, base=study.parent, store=kept)
+    with resuming(folder) as progress:
+        result = run(made, settings, into=folder, progress=progress)
+    give(result.with_provenance(command=command_line(ctx)), saved, page, shown, json=json)
