@@ -175,3 +175,23 @@ def test_texts_that_repeat_are_on_one_side(cli, study, tmp_path, monkeypatch):
     assert len(fitted) + len(unseen) == 130
     assert len(set(fitted)) < len(fitted)
     assert not set(fitted) & set(unseen)
+
+
+def test_texts_that_differ_are_split_by_their_ids(cli, study, monkeypatch):
+    from cospace.corpora import open_corpus
+    from cospace.shared import split_texts
+    from cospace.studies.five_architectures import study as room
+
+    seen = []
+
+    def kept(fit, sets, *, texts, **options):
+        seen.append(sets[0].texts)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(room, "score_shared", kept)
+    assert (
+        cli("study", "five-architectures", study, "--into", "out", "--store", "store").code == 130
+    )
+    corpus = open_corpus(study.parent / "first.jsonl")
+    wanted = corpus.take(split_texts(corpus.ids, held_out=0.3, rng=0).held_out)
+    assert seen == [wanted.texts]

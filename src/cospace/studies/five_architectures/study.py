@@ -172,11 +172,16 @@ class _Work:
 
     def _score(self, depth: float, pooling: str) -> SharedScore:
         first = self.read.sets["first"]
+        # Named by its first id, so that texts that differ are drawn as they are without names.
+        named: dict[str, str] = {}
         sides = split_texts(
             first.corpus.ids,
             held_out=self.settings.held_out,
             rng=self.settings.seed,
-            together=first.corpus.texts,
+            together=[
+                named.setdefault(text, one)
+                for text, one in zip(first.corpus.texts, first.corpus.ids, strict=True)
+            ],
         )
         fitted = first.corpus.take(sides.fit)
         unseen = first.corpus.take(sides.held_out)
