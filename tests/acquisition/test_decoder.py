@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from cospace.errors import ExtractionError, InputError, TextTooLongError, UnknownNameError
+from cospace.errors import (
+    AcquisitionError,
+    ExtractionError,
+    InputError,
+    TextTooLongError,
+    UnknownNameError,
+)
 from cospace.models.batching import Tokens
 from cospace.models.decoder import Decoder, load_decoder
 from cospace.models.positions import TokenPositions
@@ -402,3 +408,14 @@ def test_a_packaged_decoder_predicts_english():
         decoder.encode(["The dog runs in the park.", "The dog park in runs the."])
     )
     assert plain.mean() > odd.mean() + 1
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("name", ["minilm", "mpnet"])
+def test_an_encoder_is_no_decoder(name):
+    """Fault: a head of random numbers; transformers has such a class for one of the two and none for the other."""
+    with pytest.raises(AcquisitionError) as told:
+        load_decoder(name)
+    assert str(told.value) == (
+        f"{name} has no head that gives the next token, as encoders have none: name a decoder."
+    )

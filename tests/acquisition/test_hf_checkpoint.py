@@ -20,6 +20,7 @@ from cospace.errors import (
 )
 from cospace.models.base import Pooling, TokenPolicy, resolve_sites
 from cospace.models.checkpoint import from_folder, where_to_run
+from cospace.models.decoder import load_decoder
 from cospace.models.hf import load_model
 
 
@@ -98,6 +99,8 @@ def test_absent_weights_are_random_numbers(saved):
     assert "lack 'layers.1.mlp.down_proj.weight', 'layers.1.mlp.gate_proj.weight'" in message
     assert "random numbers" in message
     assert "\n" not in message
+    with pytest.raises(AcquisitionError, match=r"lack 'model\.layers\.1\.mlp\.down_proj\.weight'"):
+        load_decoder(folder)
 
 
 def test_pickled_weights_are_run(saved):

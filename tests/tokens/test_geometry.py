@@ -179,7 +179,10 @@ def test_what_is_refused(runnable):
         measure_geometry([llama, llama], extra=GeometryOptions(verify=3))
     with pytest.raises(UnknownNameError, match="'lama' is not a model that is compared"):
         measure_geometry([llama], extra=little, unused={"lama": [1]})
-    with pytest.raises(AcquisitionError, match="which would be random numbers"):
+    with pytest.raises(
+        AcquisitionError,
+        match="has no head that gives the next token, as encoders",
+    ):
         measure_geometry([bert], extra=GeometryOptions(undertrained=True, verify=1))
     for asked, text in (
         ({"coherence_tokens": 9}, "coherence_tokens is 9; 10 or more is expected."),

@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _drop_output()
         code = 0
     except MemoryError:
-        _fail("Not enough memory: take fewer texts, fewer sites (--sites) or fewer --measures.")
+        _fail("Not enough memory: take fewer texts, models, sites or measures at once.")
     except OSError as error:
         _drop_output()
         where = f"{error.filename}: " if error.filename else ""

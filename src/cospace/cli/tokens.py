@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,7 @@ import typer
 
 from cospace.cli.console import check_writable, command_line, print_json, progress_bar, say, typed
 from cospace.cli.inputs import Accept
-from cospace.errors import AcquisitionError, ExtractionError, InputError
+from cospace.errors import InputError
 
 if TYPE_CHECKING:
     from cospace.models.embeddings import Embeddings
@@ -22,8 +22,6 @@ WORDS = "Do neighbours mean something to each other"
 LITTLE = "Tokens that have hardly been trained"
 DEEP = "Behind the embeddings: the models are run"
 OUT = "What comes out"
-HEADS = ("CausalLM", "LMHead", "ConditionalGeneration")
-"""Parts of the names of architectures that give the next token."""
 _DIGITS = 18
 """Most digits of a row number that is read."""
 _NEEDS = {
@@ -290,9 +288,7 @@ def tokens(
     known_unused = {
         name: _stretches(words) for name, words in _named(unused, "--unused", "MODEL=ID,ID").items()
     }
-    read = _read(models, accept) if verify > 0 or known_unused else []
-    if verify > 0:
-        _check_heads(read, accept)
+    read = _read(models, accept) if known_unused else []
     rows = {one.name: one.input.shape[0] for one in read}
     folder = neighbors if neighbors is not None else cache_folder() / "neighbors"
     try:
@@ -385,26 +381,3 @@ def _read(models: list[str], accept: list[str] | None) -> list[Embeddings]:
     from cospace.models.embeddings import read_embeddings
 
     return [read_embeddings(one, accept=accept or ()) for one in models]
-
-
-def _check_heads(read: Sequence[Embeddings], accept: list[str] | None) -> None:
-    """Refuse to ask a model for tokens that gives none, such as an encoder."""
-    from json import loads
-
-    for one in read:
-        config = one.weights.folder / "config.json"
-        try:
-            named = loads(config.read_text(encoding="utf-8")).get("architectures") or ()
-        except (OSError, ValueError, AttributeError):
-            continue  # told by what loads the model
-        if not named or any(head in str(named) for head in HEADS):
-            continue
-        from cospace.models.decoder import load_decoder
-
-        try:
-            load_decoder(one.weights.reference, accept=accept or ())
-        except (AcquisitionError, ExtractionError):
-            raise InputError(
-                f"--verify asks a model to repeat tokens, and {one.name}, a {named[0]}, cannot be run as one that "
-                "gives the next token, as encoders cannot: leave --verify out, or name decoders."
-            ) from None

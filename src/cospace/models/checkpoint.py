@@ -128,7 +128,8 @@ def from_folder(
     Raises
     ------
     AcquisitionError
-        If transformers cannot read the folder, or it lacks a tokenizer or weights that are run.
+        If transformers cannot read the folder, or it lacks a tokenizer, weights that are run, or the
+        head that is asked for, as encoders do.
     """
     options = {"trust_remote_code": trust_remote_code, "local_files_only": True}
     try:
@@ -145,6 +146,8 @@ def from_folder(
     except AcquisitionError:
         raise
     except (OSError, ValueError, KeyError, ImportError) as error:
+        if head and "Unrecognized configuration class" in str(error):
+            raise _headless(reference) from None
         raise AcquisitionError(
             f"{reference}: transformers cannot read the model in {folder}: {first_line(error)} "
             "Expected a folder with config.json, tokenizer files and weights in safetensors."
@@ -160,9 +163,23 @@ def from_folder(
         for path, parameter in model.named_parameters()
         if path in info["missing_keys"] and id(parameter) in run and "pooler" not in path
     )
+    if absent and head and not set(absent) & _inside(model):
+        raise _headless(reference)
     if absent:
         raise AcquisitionError(
             f"{reference}: the weights in {folder} lack {listed(absent)}, which would be random "
             "numbers. Expected all weights of the model: take a complete checkpoint."
         )
     return model, tokenizer
+
+
+def _inside(model: Any) -> set[str]:
+    """Names of the weights below the head."""
+    below = {id(parameter) for parameter in model.base_model.parameters()}
+    return {name for name, parameter in model.named_parameters() if id(parameter) in below}
+
+
+def _headless(reference: str | Path) -> AcquisitionError:
+    return AcquisitionError(
+        f"{reference} has no head that gives the next token, as encoders have none: name a decoder."
+    )
