@@ -82,8 +82,8 @@ def _told(sweep: SharedSweep, name: str) -> str:
     unseen = f" ({nothing} times neither side is told from chance)" if nothing else ""
     return (
         f"The shared space on {name}: of {count(len(cells), 'depth and pooling', 'depths and poolings')} it {counts} "
-        f"against the best maps between pairs{unseen}; most at depth {best.depth:g}, {best.pooling}: {number(best.value)}, by "
-        f"chance {number(best.chance)}."
+        f"against the best maps between pairs{unseen}; most at depth {best.depth:g}, {best.pooling}: "
+        f"{number(best.value)}, by chance {number(best.chance)}."
     )
 
 
@@ -102,7 +102,8 @@ def _sweep_table(sweep: SharedSweep, name: str) -> Table:
     return table(
         f"{name}: top-1 over all ordered pairs of models among {first.gallery:,} texts that no fit has seen. Ahead: "
         "less the maps between pairs that did best on inner folds, with the paired 95 % interval over texts; "
-        "neither: no interval of the two lies above chance. Shuffled: after a fit on rows that do not belong together, in-sample in brackets. Words: a bag of words.",
+        "neither: no interval of the two lies above chance. Shuffled: after a fit on rows that do not belong "
+        "together, in-sample in brackets. Words: a bag of words.",
         "Depth",
         (
             ("Shared", "value", ""),
