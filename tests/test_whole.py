@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from cospace.errors import ContradictionError, InputError
-from cospace.whole import check_names, check_once, check_order, check_p, check_pairs
+from cospace.whole import (
+    check_lengths,
+    check_names,
+    check_once,
+    check_order,
+    check_p,
+    check_pairs,
+)
 
 PAIRS = [(a, b) for a in "abc" for b in "abc" if a != b]
 
@@ -49,3 +56,11 @@ def test_what_does_not_go_together_is_told(check, told):
     with pytest.raises(ContradictionError, match=told) as found:
         check()
     assert isinstance(found.value, InputError)
+
+
+def test_lists_that_go_together_are_as_long_as_each_other():
+    check_lengths("here", [1, 2], other=("a", "b"))
+    with pytest.raises(
+        ContradictionError, match=r"^here: other has 1 entries where 2 are expected$"
+    ):
+        check_lengths("here", [1, 2], other=[3])

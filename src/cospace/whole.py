@@ -8,7 +8,14 @@ from itertools import combinations, pairwise, permutations
 
 from cospace.errors import ContradictionError
 
-__all__ = ["check_names", "check_once", "check_order", "check_p", "check_pairs"]
+__all__ = [
+    "check_lengths",
+    "check_names",
+    "check_once",
+    "check_order",
+    "check_p",
+    "check_pairs",
+]
 
 _ROUNDING = 1e-9
 
@@ -100,6 +107,21 @@ def check_p(where: str, **values: float | None) -> None:
     for name, value in values.items():
         if value is not None and not 0.0 <= value <= 1.0:
             raise ContradictionError(f"{where}: {name} is {value:g}, which is no probability")
+
+
+def check_lengths(where: str, first: Sequence[object], **others: Sequence[object]) -> None:
+    """Refuse lists of other lengths than the first.
+
+    Raises
+    ------
+    ContradictionError
+        For this.
+    """
+    for name, one in others.items():
+        if len(one) != len(first):
+            raise ContradictionError(
+                f"{where}: {name} has {len(one)} entries where {len(first)} are expected"
+            )
 
 
 def _told(key: Hashable) -> str:

@@ -219,7 +219,8 @@ def test_three_models_have_a_map(pair):
 
 def test_an_untied_model_has_two_rows_in_the_map(pair):
     first, *others = [comparison(a, b, 0.5) for a, b in combinations(NAMES, 2)]
-    figures = (*first.overall, replace(first.overall[0], role_b="output", pearson=0.2))
+    other = {"pearson": 0.2, "pearson_low": 0.19, "pearson_high": 0.21}
+    figures = (*first.overall, replace(first.overall[0], role_b="output", **other))
     first = replace(first, b=side("two", "untied"), overall=figures)
     page = tokens_page(TokenGeometry(NAMES, (first, *others)))
     (figure,) = blocks(page, "pairs", "map")

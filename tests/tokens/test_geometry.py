@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cospace.errors import AcquisitionError, InputError, UnknownNameError
+from cospace.report import write_report
 from cospace.tokens import (
     GeometryOptions,
     TokenGeometry,
@@ -64,6 +65,50 @@ def _refuses_every_number_that_is_text(path):
         inner[last] = value
 
 
+def _lists_in(data, below=()):
+    """Paths of all lists in a result."""
+    if not isinstance(data, dict | list):
+        return []
+    inner = data.items() if isinstance(data, dict) else enumerate(data)
+    here = [below] if isinstance(data, list) else []
+    return here + [at for k, v in inner for at in _lists_in(v, (*below, k))]
+
+
+def _is_refused_or_makes_a_page(path, page):
+    """Fault: a traceback out of the page of an edited file, or a page of figures that cannot be."""
+    data = json.loads(path.read_text())
+    refused = []
+    for *way, last in _lists_in(data):
+        inner = data
+        for step in way:
+            inner = inner[step]
+        for other in ([], inner[last] + inner[last][:1]):
+            value, inner[last] = inner[last], other
+            path.write_text(json.dumps(data))
+            try:
+                write_report(TokenGeometry.load(path), page)
+            except InputError as error:
+                refused.append((last, "it was changed or cut" in str(error)))
+            inner[last] = value
+    assert all(told for _, told in refused)
+    lists = {"comparisons", "overall", "histogram", "apart_a", "values_a", "ids_b"}
+    assert lists <= {last for last, _ in refused}
+    one = data["comparisons"][0]
+    for figure, name, value in (
+        (one["overall"][0], "pearson", 7.5),
+        (one["overall"][0], "spearman_low", -2.0),
+        (one["overall"][0], "p_at_most", 1.5),
+        (one["local"][0], "apart_share", -3.0),
+        (one["local"][0], "mean", 1.5),
+        (one["local"][0], "tokens", 7),
+    ):
+        kept, figure[name] = figure[name], value
+        path.write_text(json.dumps(data))
+        with pytest.raises(InputError, match=r"is no whole token geometry .*save it again\.$"):
+            TokenGeometry.load(path)
+        figure[name] = kept
+
+
 def test_all_of_it_survives_a_file(runnable, files):
     steps = []
     winter = str(files / "winter.txt")
@@ -106,6 +151,8 @@ def test_all_of_it_survives_a_file(runnable, files):
     found.save(files / "out.json")
     assert TokenGeometry.load(files / "out.json") == found
     _refuses_every_number_that_is_text(files / "out.json")
+    found.save(files / "out.json")
+    _is_refused_or_makes_a_page(files / "out.json", files / "page.html")
 
 
 def test_a_comparison_is_a_geometry(runnable):

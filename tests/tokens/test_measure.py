@@ -285,3 +285,9 @@ def test_dead_rows_are_left_out_and_named(checkpoint, plain):
     unit = [r[left] / np.linalg.norm(r[left].astype(float), axis=1)[:, None] for r in (x, y)]
     cosines = [(u @ u.T)[np.triu_indices(679, 1)] for u in unit]
     assert found.overall[0].pearson == pytest.approx(np.corrcoef(*cosines)[0, 1], abs=1e-12)
+    same = compare(
+        a, checkpoint("whole", plain(700), table()), options=TokenOptions(k=5, dimension_k=(20,))
+    )
+    assert same.local[0].mean == pytest.approx(1.0, abs=1e-12)
+    assert same.local[0].rows_a == same.local[0].rows_b == 679
+    assert same.dimensions[0].values_a == same.dimensions[0].values_b

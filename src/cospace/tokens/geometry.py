@@ -15,7 +15,12 @@ import numpy.typing as npt
 
 from cospace.corpora import open_corpus
 from cospace.corpus import Corpus
-from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
+from cospace.errors import (
+    ContradictionError,
+    InputError,
+    UndefinedMeasureError,
+    UnknownNameError,
+)
 from cospace.models.base import resolve_sites
 from cospace.models.cache import files_hash
 from cospace.models.embeddings import Embeddings, read_embeddings
@@ -33,6 +38,7 @@ from cospace.tokens.result import TokenComparison
 from cospace.tokens.side import Progress
 from cospace.tokens.undertrained import Undertrained, find_undertrained, verified
 from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
+from cospace.whole import check_pairs
 
 __all__ = ["GeometryOptions", "TokenGeometry", "measure_geometry"]
 
@@ -151,11 +157,23 @@ class TokenGeometry(Result):
             for name in ("models", "settings", "warnings", "provenance"):
                 values[name] = data[name]
             made: Self = checked(cls, values)
+            made._check()
             return made
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"This is no token geometry that this version wrote: {error}."
             ) from None
+
+    def _check(self) -> None:
+        """Refuse parts that do not go together."""
+        pairs = [(one.a.name, one.b.name) for one in self.comparisons]
+        check_pairs(pairs, self.models, "comparisons", ordered=False)
+        if self.hidden is not None:
+            for at in {(one.context, one.depth) for one in self.hidden.figures}:
+                here = [f for f in self.hidden.figures if (f.context, f.depth) == at]
+                check_pairs([(f.a, f.b) for f in here], self.models, "hidden", ordered=False)
+            if not self.hidden.figures:
+                raise ContradictionError("hidden: no figure is there")
 
     def with_provenance(self, **facts: Any) -> TokenGeometry:
         """Add ``facts`` to the provenance."""

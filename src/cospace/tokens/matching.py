@@ -130,7 +130,13 @@ def match(
     )
 
 
-def match_rest(a: Vocabulary, b: Vocabulary, matched: Matched) -> tuple[Index, Index]:
+def match_rest(
+    a: Vocabulary,
+    b: Vocabulary,
+    matched: Matched,
+    *,
+    without: tuple[Collection[int], Collection[int]] = ((), ()),
+) -> tuple[Index, Index]:
     """Match rows that are no tokens to compare and may yet be neighbours: the same thing in both models.
 
     Bytes that are no text by themselves, by these bytes; signs such as ``[CLS]``, by their name; and,
@@ -143,18 +149,20 @@ def match_rest(a: Vocabulary, b: Vocabulary, matched: Matched) -> tuple[Index, I
         Vocabularies of two models.
     matched
         Their tokens that are compared; none of these is given again.
+    without
+        Rows of the first and of the second model that take no part.
 
     Returns
     -------
     tuple
         Rows of the first model, and those of the second that stand for the same.
     """
-    wider = match(a, b, classes=("used", "undecodable"))
+    wider = match(a, b, classes=("used", "undecodable"), without=without)
     pairs = dict(zip(wider.ids_a.tolist(), wider.ids_b.tolist(), strict=True))
-    taken = set(pairs.values())
+    taken = {*pairs.values(), *without[1]}
     written = {_written(b, j): j for j in range(len(b)) if b.tokens[j] and j not in taken}
     for i in range(len(a)):
-        if a.tokens[i] and i not in pairs:
+        if a.tokens[i] and i not in pairs and i not in without[0]:
             place = written.get(_written(a, i))
             if place is not None and (a.forms[i] is None or a.marker == b.marker):
                 pairs[i] = place

@@ -103,18 +103,21 @@ def compare(
         _dead(each, vocabulary)
         for each, vocabulary in zip((first, second), vocabularies, strict=True)
     ]
-    matched = match(*vocabularies, without=(dead[0], dead[1]))
+    out = _in_both(dead, match(*vocabularies)) if any(dead) else ([], [])
+    matched = match(*vocabularies, without=out)
     if len(matched) < LEAST:
         raise UndefinedMeasureError(
             f"{first.name} and {second.name} share {len(matched)} tokens: at least {LEAST} are needed."
         )
+    rest = match_rest(vocabularies[0], vocabularies[1], matched, without=out)
     sides = [
-        Side(each, vocabulary, ids, also, _among(vocabulary, options))
-        for each, vocabulary, ids, also in zip(
+        Side(each, vocabulary, ids, also, _among(vocabulary, options, without))
+        for each, vocabulary, ids, also, without in zip(
             (first, second),
             vocabularies,
             (matched.ids_a, matched.ids_b),
-            match_rest(vocabularies[0], vocabularies[1], matched),
+            rest,
+            out,
             strict=True,
         )
     ]
@@ -136,16 +139,23 @@ def compare(
     )
 
 
-def _among(vocabulary: Vocabulary, options: TokenOptions) -> Index:
-    if options.among == "all":
-        return np.arange(len(vocabulary))
-    return vocabulary.ids(*(name for name in CLASSES if name != "reserved"))
+def _among(vocabulary: Vocabulary, options: TokenOptions, without: list[int]) -> Index:
+    named = [name for name in CLASSES if name != "reserved" or options.among == "all"]
+    return np.setdiff1d(vocabulary.ids(*named), without, assume_unique=True)
 
 
 def _dead(embeddings: Embeddings, vocabulary: Vocabulary) -> list[int]:
     """Rows of used tokens that are zero in some matrix: they have no direction to compare."""
     zeros = [set(embeddings.matrix(role).zeros().tolist()) for role in embeddings.roles]
     return sorted(set.union(*zeros) & set(vocabulary.ids("used").tolist()))
+
+
+def _in_both(dead: list[list[int]], matched: Matched) -> tuple[list[int], list[int]]:
+    """These rows, and those of the same tokens in the other model."""
+    ids = matched.ids_a, matched.ids_b
+    gone = np.isin(ids[0], dead[0]) | np.isin(ids[1], dead[1])
+    a, b = (sorted({*own, *of[gone].tolist()}) for own, of in zip(dead, ids, strict=True))
+    return a, b
 
 
 def _left_out(facts: list[TokenSide], dead: list[list[int]]) -> list[str]:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from cospace.errors import InputError
+from cospace.errors import ContradictionError, InputError
 from cospace.result import Result, checked, plain
+from cospace.whole import check_lengths, check_order, check_p
 
 __all__ = [
     "EDGES",
@@ -23,6 +24,7 @@ __all__ = [
 
 EDGES: tuple[float, ...] = tuple(np.linspace(-1.0, 1.0, 41).round(2).tolist())
 """Edges of the bins of a histogram of cosines, 0.05 wide."""
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -263,11 +265,38 @@ class TokenComparison(Result):
             for name in ("settings", "warnings", "provenance"):
                 values[name] = data[name]
             made: Self = checked(cls, values)
+            made._check()
             return made
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"This is not a token comparison that this version wrote: {error}."
             ) from None
+
+    def _check(self) -> None:
+        """Refuse figures that cannot be, or do not go together."""
+        if not self.overall:
+            raise ContradictionError("overall: no figure is there")
+        for one in self.overall:
+            where = f"cosines, {one.role_a} and {one.role_b}"
+            for name in ("pearson", "spearman"):
+                low, value, high = (getattr(one, f"{name}{end}") for end in ("_low", "", "_high"))
+                check_order(where, least=-1.0, **{f"{name}_low": low, name: value}, slack=_ROUNDING)
+                check_order(where, **{name: value, f"{name}_high": high}, most=1.0, slack=_ROUNDING)
+            check_p(where, p_at_most=one.p_at_most)
+        for near in self.local:
+            where = f"weights, {near.role_a} and {near.role_b}"
+            check_p(where, apart_share=near.apart_share, chance_apart=near.chance_apart)
+            check_order(where, least=-1.0, mean=near.mean, most=1.0, slack=_ROUNDING)
+            check_lengths(where, EDGES[:-1], histogram=near.histogram)
+            if sum(near.histogram) != near.tokens:
+                raise ContradictionError(
+                    f"{where}: the histogram holds {sum(near.histogram)} of {near.tokens} tokens"
+                )
+            check_lengths(where, near.apart_a, apart_b=near.apart_b, apart_texts=near.apart_texts)
+        for flat in self.dimensions:
+            where = f"dimensions, {flat.role_a} and {flat.role_b}, k {flat.k}"
+            lists = {name: getattr(flat, name) for name in ("ids_b", "values_a", "values_b")}
+            check_lengths(where, flat.ids_a, **lists)
 
     def with_provenance(self, **facts: Any) -> TokenComparison:
         """Add ``facts`` to the provenance."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cospace.errors import InputError
 from cospace.models.batching import Tokens
 from cospace.result import checked
+from cospace.whole import check_lengths, check_p
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
@@ -91,6 +92,11 @@ class Verification:
         """Rebuild from plain values."""
         tokens = [checked(Repeated, one) for one in data["tokens"]]
         made: Self = checked(cls, {**data, "tokens": tokens})
+        for one in made.tokens:
+            where = f"verification, token {one.id}"
+            check_lengths(where, made.prompts, probabilities=one.probabilities)
+            for each in one.probabilities:
+                check_p(where, probability=each)
         return made
 
 
