@@ -291,3 +291,20 @@ def test_dead_rows_are_left_out_and_named(checkpoint, plain):
     assert same.local[0].mean == pytest.approx(1.0, abs=1e-12)
     assert same.local[0].rows_a == same.local[0].rows_b == 679
     assert same.dimensions[0].values_a == same.dimensions[0].values_b
+
+
+def test_a_copy_with_repeated_rows_gives_1(checkpoint, plain):
+    """Fault: of equally near rows those of the lower number, which are others in another order of tokens."""
+    x = table()
+    x[100:160] = x[99]
+    x[300:320] = x[7]
+    order = np.random.default_rng(3).permutation(700)
+    other = plain(700)
+    other["model"]["vocab"] = {f"Ġt{i}": place for place, i in enumerate(order.tolist())}
+    placed = np.empty_like(x)
+    placed[np.arange(700)] = 2 * x[order]
+    a, b = checkpoint("one", plain(700), x), checkpoint("other", other, placed)
+    found = compare(a, b, options=TokenOptions(k=8, dimension_k=(20,), dimension_tokens=200))
+    assert found.local[0].mean == pytest.approx(1.0, abs=1e-12)
+    assert found.local[0].apart_share == 0
+    assert found.dimensions[0].values_a == found.dimensions[0].values_b

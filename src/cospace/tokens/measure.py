@@ -111,7 +111,7 @@ def compare(
         )
     rest = match_rest(vocabularies[0], vocabularies[1], matched, without=out)
     sides = [
-        Side(each, vocabulary, ids, also, _among(vocabulary, options, without))
+        Side(each, vocabulary, ids, also, _among(vocabulary, options, (ids, also), without))
         for each, vocabulary, ids, also, without in zip(
             (first, second),
             vocabularies,
@@ -139,9 +139,14 @@ def compare(
     )
 
 
-def _among(vocabulary: Vocabulary, options: TokenOptions, without: list[int]) -> Index:
+def _among(
+    vocabulary: Vocabulary, options: TokenOptions, first: tuple[Index, Index], without: list[int]
+) -> Index:
+    """Rows among which neighbours are searched: those that both models have go first, in one order."""
     named = [name for name in CLASSES if name != "reserved" or options.among == "all"]
-    return np.setdiff1d(vocabulary.ids(*named), without, assume_unique=True)
+    found = np.setdiff1d(vocabulary.ids(*named), without, assume_unique=True)
+    both = np.concatenate(first)
+    return np.concatenate([both[np.isin(both, found)], np.setdiff1d(found, both)])
 
 
 def _dead(embeddings: Embeddings, vocabulary: Vocabulary) -> list[int]:
@@ -252,10 +257,10 @@ def _near(sides: list[Side], options: TokenOptions, told: Told) -> list[dict[Rol
             index, weights = np.empty((0, 0), dtype=np.int64), np.empty((0, 0))
             dimensions = np.empty((0, 0), dtype=np.int64)
             if len(woven):
-                weights = barycentre_weights(rows, found[0], side.places(woven), reg=options.reg)
+                weights = barycentre_weights(rows, found[0], woven, reg=options.reg)
                 index = side.shared(found[0])
             if len(sampled):
-                ordered = by_distance(rows, side.places(sampled), found[-1], metric=options.metric)
+                ordered = by_distance(rows, sampled, found[-1], metric=options.metric)
                 told.say(f"dimensions, {side.embeddings.name}", 0, 1)
                 dimensions = dimensions_of_nearest(rows, ordered, ks, share=options.share)
                 told.say(f"dimensions, {side.embeddings.name}", 1, 1)

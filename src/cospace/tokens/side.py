@@ -48,16 +48,13 @@ class Side:
     also: Index
     """Rows that stand for the same in both models, and are no tokens to compare."""
     among: Index
-    """Rows among which neighbours are searched."""
+    """Rows among which neighbours are searched: the shared tokens, in their order, then those that stand
+    for the same, then all others. Of equally near rows the first are taken, so the same in both models."""
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """Roles whose matrices differ."""
         return self.embeddings.roles
-
-    def places(self, chosen: Index) -> Index:
-        """Places of shared tokens among those rows."""
-        return np.searchsorted(self.among, self.ids[chosen]).astype(np.int64)
 
     @property
     def known(self) -> int:
@@ -89,7 +86,7 @@ class Side:
         found = [
             neighbors_of(
                 rows,
-                self.places(chosen),
+                chosen,
                 k,
                 metric=options.metric,
                 folder=told.folder,
