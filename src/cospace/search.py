@@ -407,7 +407,8 @@ def _plain(rows: Array, k: int) -> npt.NDArray[Any]:
         x = x.astype(np.float32 if x.dtype == np.float16 else np.float64)
     if k >= len(x) - 1:
         raise UndefinedMeasureError(
-            f"{k} neighbours of {len(x)} rows are all or nearly all of them: at least {k + 2} rows are needed."
+            f"{k} neighbours of {len(x)} rows are all or nearly all of them: take fewer neighbours, "
+            f"or {k + 2} rows or more."
         )
     return x
 

@@ -98,6 +98,10 @@ def test_tokens_that_are_apart_are_shown(cli, models):
         (("./one", "./two", "--depths", "a"), "--depths is 'a'; numbers with commas between them"),
         (("./one", "./two", "--depths", "2"), "A relative depth lies in [0, 1], got 2.0"),
         (("./one", "./two", "--depths", "0", "--context", "x"), "context is 'x'; 'alone', 'text'"),
+        (
+            ("./one", "./two", "--depths", "0", "--text", "nowhere"),
+            "--text is for tokens in a text, and --context is 'alone': add text to it, or leave --text out.",
+        ),
         (("./one", "--undertrained", "--depths", "0"), "States at depths are compared between two"),
         (("./one", "./two", "--coherence", "none"), "There is no graph none: 'wordnet', a folder"),
         (("./one", "--undertrained", "--reference", "x"), "--reference is 'x'; MODEL=FILE is"),

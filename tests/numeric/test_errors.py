@@ -114,7 +114,7 @@ def test_rows_that_are_not_finite(measure):
         (
             lambda: mutual_knn(X[:11], X[:11]),
             UndefinedMeasureError,
-            "10 neighbours of 11 rows are all or nearly all of them: at least 12 rows are needed.",
+            "10 neighbours of 11 rows are all or nearly all of them: take fewer neighbours, or 12 rows or more.",
         ),
         (
             lambda: heldout_r2(X, X, folds=1),

@@ -259,6 +259,12 @@ def tokens(
             raise InputError(
                 f"{given[name]} says how, and --{needed} was not asked for: add it, or leave {given[name]} out."
             )
+    for name in ("text", "occurrences"):
+        if name in given and "text" not in context.split(","):
+            raise InputError(
+                f"{given[name]} is for tokens in a text, and --context is {context!r}: add text to it, or leave "
+                f"{given[name]} out."
+            )
     options = TokenOptions(
         sample=sample,
         draws=draws,

@@ -179,8 +179,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
         raise InputError(
-            f"{path} cannot be read ({error}): give the folder of WordNet's database files."
+            f"{path} cannot be read ({why}): give the folder of WordNet's database files."
         ) from None
 
 
@@ -196,4 +197,6 @@ def _lines(path: Path) -> Iterator[str]:
             for line in text:
                 yield line.rstrip("\n")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}).") from None
+        raise InputError(
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): a text file is expected."
+        ) from None

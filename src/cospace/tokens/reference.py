@@ -53,7 +53,10 @@ def read_reference(path: str | Path, *, threshold: float = VERIFIED) -> Referenc
         raw = Path(path).read_bytes()
         text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}).") from None
+        why = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"{path} cannot be read ({why}): JSON lines, or these compressed by gzip, are expected."
+        ) from None
     probabilities: dict[int, float] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -64,9 +67,10 @@ def read_reference(path: str | Path, *, threshold: float = VERIFIED) -> Referenc
             tests = [float(one["max_prob"]) for one in token.get("verification") or ()]
             if not tests and token.get("max_prob") is not None:
                 tests = [float(token["max_prob"])]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise InputError(
-                f"Line {number} of {path} is no token with its id and probabilities ({error})."
+                f"Line {number} of {path} is no token with its id: an object with i, and max_prob or verification (a "
+                "list of objects with max_prob), is expected."
             ) from None
         for one in tests:
             if not 0 <= one <= _ROUNDED:
