@@ -231,16 +231,21 @@ def test_a_model_without_a_vector_has_a_page_too(written):
 def test_texts_that_were_not_kept_are_said_to_be_lacking(written):
     bare = replace(written, points=tuple(replace(p, texts=()) for p in written.points), prompts=())
     assert "were not kept" in continuations_page(bare)["sections"][1]["blocks"][0]["text"]
-    few = replace(written.points[0], change_low=None, change_high=None, score=None, low=None)
+    few = replace(
+        written.points[0],
+        **dict.fromkeys(("change_low", "change_high", "score", "low", "high")),
+        by_prompt=(None, None),
+        unscored=2,
+    )
     page = continuations_page(replace(written, points=(few,)))
     assert page["findings"][0]["tone"] == "untested"
 
 
 def test_a_long_table_says_how_much_it_shows(written):
-    many = replace(written.points[1], texts=("text",) * (SHOWN + 1), by_prompt=(0.5,) * (SHOWN + 1))
-    table = continuations_page(replace(written, points=(many,), prompts=()))["sections"][1][
-        "blocks"
-    ][0]
+    n = SHOWN + 1
+    many = replace(written.points[1], texts=("text",) * n, by_prompt=(0.5,) * n, unscored=0)
+    page = continuations_page(replace(written, points=(many,), prompts=(), n=n))
+    table = page["sections"][1]["blocks"][0]
     assert len(table["groups"][0]["rows"]) == SHOWN
     assert f"The first {SHOWN} of {SHOWN + 1} prompts" in table["caption"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
-from cospace.result import Result, record
+from cospace.errors import ContradictionError
+from cospace.result import Result, checked
 from cospace.stats.intervals import percentile_interval
+from cospace.whole import check_lengths, check_names, check_p
 
-__all__ = ["LEAST", "RANKED", "CurvePoint", "SteeringCurve", "mean_interval"]
+__all__ = ["LEAST", "RANKED", "CurvePoint", "SteeringCurve", "check_points", "mean_interval"]
 
 LEAST = 5
 """Fewest questions or prompts that an interval is drawn from."""
@@ -22,6 +24,7 @@ RANKED = 3
 """Fewest coefficients of a rank correlation."""
 _DRAWS = 2000
 _TIE = 1e-12
+_LEAST_PERPLEXITY = 1.0 - 1e-6  # 1, but for rounding
 
 
 def mean_interval(values: npt.ArrayLike) -> tuple[float, float]:
@@ -181,6 +184,51 @@ class SteeringCurve(Result):
         """Rebuild the result from ``to_dict``."""
         left_out = ("kind", "schema", "spearman", "span", "span_interval", "p_random")
         values = {key: value for key, value in data.items() if key not in left_out}
-        values["points"] = tuple(record(CurvePoint, point) for point in values["points"])
-        values["random"] = tuple((first, last) for first, last in values.get("random", ()))
-        return cls(**values)
+        values["points"] = tuple(checked(CurvePoint, point) for point in values["points"])
+        values["random"] = tuple(map(tuple, values.get("random", ())))
+        found: Self = checked(cls, values)
+        _check(found)
+        return found
+
+
+def check_points(points: Sequence[Any], unit: str, n: int) -> None:
+    """Refuse saved points that do not ascend, a number that there cannot be, or an unknown unit.
+
+    Raises
+    ------
+    ContradictionError
+        For this.
+    """
+    if not points:
+        raise ContradictionError("points: there is none")
+    if n < 1:
+        raise ContradictionError(f"n is {n}; at least 1 is expected")
+    check_names([unit], ("vector", "residual", "spread"), "unit")
+    coefficients = [p.coefficient for p in points]
+    if not np.isfinite(coefficients).all() or not (np.diff(coefficients) > 0.0).all():
+        told = ", ".join(f"{c:g}" for c in coefficients)
+        raise ContradictionError(f"points: the coefficients {told} do not ascend")
+    for p in points:
+        if p.perplexity is not None and not p.perplexity >= _LEAST_PERPLEXITY:
+            raise ContradictionError(
+                f"{p.coefficient:g}: perplexity is {p.perplexity:g}; it is never below 1"
+            )
+
+
+def _check(curve: SteeringCurve) -> None:
+    check_points(curve.points, curve.unit, curve.n)
+    check_names([curve.answers], ("letters", "texts"), "answers")
+    if not 0 <= curve.seen <= curve.n:
+        raise ContradictionError(f"seen is {curve.seen} of {curve.n} questions")
+    single = curve.points[0].by_item
+    if single and len(single) != curve.n:
+        raise ContradictionError(f"by_item has {len(single)} entries for {curve.n} questions")
+    for p in curve.points:
+        where = f"{p.coefficient:g}"
+        check_p(where, score=p.score, mass=p.mass)
+        check_lengths(where, single, by_item=p.by_item)
+        for one in p.by_item:
+            check_p(where, by_item=one)
+    for pair in curve.random:
+        for one in pair:
+            check_p("random", score=one)

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from cospace._numbers import check_whole
-from cospace.errors import InputError, TextTooLongError
+from cospace.errors import ContradictionError, InputError, TextTooLongError
 from cospace.models.batching import Tokens, added_text
-from cospace.result import Result, record
-from cospace.steering.curve import LEAST, mean_interval
+from cospace.result import Result, checked
+from cospace.steering.curve import LEAST, check_points, mean_interval
 from cospace.steering.lexicon import words_of
 from cospace.steering.score import perplexity
 from cospace.steering.vector import SteeringVector, Unit
+from cospace.whole import check_lengths, check_order, check_p
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
@@ -142,9 +143,51 @@ class Continuations(Result):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild the result from ``to_dict``."""
         values = {key: value for key, value in data.items() if key not in ("kind", "schema")}
-        values["points"] = tuple(record(ContinuationPoint, point) for point in values["points"])
-        values["prompts"] = tuple(values.get("prompts", ()))
-        return cls(**values)
+        values["points"] = tuple(checked(ContinuationPoint, point) for point in values["points"])
+        found: Self = checked(cls, values)
+        _check(found)
+        return found
+
+
+def _check(found: Continuations) -> None:
+    """Refuse a saved result whose parts do not go together."""
+    check_points(found.points, found.unit, found.n)
+    if (found.site is None) is not (found.method is None):
+        raise ContradictionError("site and method: one of them is missing")
+    if found.new_tokens < 1 or not 0 <= found.cut <= found.n:
+        raise ContradictionError(
+            f"{found.new_tokens} new tokens, and {found.cut} of {found.n} prompts cut"
+        )
+    if found.threshold is not None and not np.isfinite(found.threshold):
+        raise ContradictionError(f"threshold is {found.threshold}")
+    every = found.points[0].by_prompt
+    if len(every) != found.n:
+        raise ContradictionError(f"{len(every)} scores for {found.n} prompts")
+    if found.prompts:
+        check_lengths("the result", every, prompts=found.prompts)
+    for p in found.points:
+        where = f"{p.coefficient:g}"
+        check_lengths(where, every, by_prompt=p.by_prompt)
+        if p.texts:
+            check_lengths(where, every, texts=p.texts)
+        _check_scores(p, where)
+
+
+def _check_scores(p: ContinuationPoint, where: str) -> None:
+    lost = p.by_prompt.count(None)
+    if p.unscored != lost:
+        raise ContradictionError(f"{where}: {p.unscored} unscored, where {lost} have no score")
+    if (p.score is None) is not (lost == len(p.by_prompt)):
+        raise ContradictionError(f"{where}: the mean score and those of single prompts")
+    for low, high in ((p.low, p.high), (p.change_low, p.change_high)):
+        if (low is None) is not (high is None):
+            raise ContradictionError(f"{where}: an interval has one end")
+    told = (p.score, p.low, p.high, p.change, p.change_low, p.change_high, p.words, *p.by_prompt)
+    if not all(np.isfinite(one) for one in told if one is not None) or p.words < 0.0:
+        raise ContradictionError(f"{where}: a number that there cannot be")
+    check_order(where, low=p.low, high=p.high)
+    check_order(where, change_low=p.change_low, change_high=p.change_high)
+    check_p(where, above=p.above, distinct=p.distinct)
 
 
 def continuations(
