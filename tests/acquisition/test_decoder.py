@@ -419,3 +419,20 @@ def test_an_encoder_is_no_decoder(name):
     assert str(told.value) == (
         f"{name} has no head that gives the next token, as encoders have none: name a decoder."
     )
+
+
+def test_positions_outside_every_text_are_told(decoders, vector):
+    """Fault: a vector added to token 99999, which no text has, and not a word."""
+    decoder = decoders("llama")
+    with (
+        pytest.raises(InputError, match="The positions 99999 lie outside all texts that were run"),
+        decoder.adding("block.0", vector, positions=99999),
+    ):
+        decoder.generate(decoder.encode(TEXTS), 2)
+    with (
+        pytest.raises(InputError, match="The positions 70: lie outside all texts"),
+        decoder.adding("block.0", vector, positions=slice(70, None)),
+    ):
+        decoder.next_log_probs(decoder.encode(TEXTS), [[4, 5]] * 4)
+    with decoder.adding("block.0", vector, positions=99999):
+        pass  # nothing was run

@@ -53,7 +53,7 @@ def test_a_vector_is_made_and_scored_on_other_questions(cli, folder, items, tmp_
     assert [p.coefficient for p in curve.points] == [-0.4, 0.0, 0.4]
     assert f"{curve.points[0].score:.4f}" in scored.out
     again = cli(*words, "--json").json
-    by_texts = cli(*words, "--answers", "texts", "--json").json
+    by_texts = cli(*words, "--positions", "-2", "--answers", "texts", "--json").json
     assert by_texts["answers"] == "texts"
     assert by_texts["points"][0]["mass"] is None
     assert again["points"] == curve.to_dict()["points"]
@@ -178,3 +178,21 @@ def test_mistakes_of_scoring_are_told(cli, folder, items):
     assert "items.json is not a saved steering_vector" in said(vector=items)
     assert "'words' is not a way to compare" in said("--answers", "words")
     assert "different numbers are needed" in said("--coefficients", "1,1")
+    assert "The positions 0, 0 name a token twice" in said("--positions", "0,0")
+    assert "name no token that is read in any of 12 texts" in said("--positions", "99999")
+    last = said("--positions", "-1", "--answers", "texts")
+    assert "of which the last is never read: nothing would be steered" in last
+
+
+def test_what_breaks_the_model_is_told(cli, folder, items, tmp_path, monkeypatch):
+    """Fault: a huge push, a perplexity of that of chance, and scores without a word."""
+    cli("steer", "build", folder, "--items", items, "--into", "v.safetensors")
+    words = ["steer", "score", folder, "v.safetensors", "--items", items, "--neutral", 3]
+    quiet = cli(*words, "--coefficients=0,0.1")
+    assert (quiet.code, "broken" in quiet.err) == (0, False)
+    found = cli(*words, "--coefficients=0,1e6", "--save", "c.json", "--positions", "0")
+    curve = SteeringCurve.load(tmp_path / "c.json")
+    assert curve.settings["positions"] == "[0]"
+    assert "broken" not in found.err  # random weights: perplexity is that of chance anyway
+    monkeypatch.setattr("cospace.steering.reach.BROKEN", curve.points[1].perplexity / 100)
+    assert "the model is broken rather than steered" in cli(*words, "--coefficients=0,1e6").err

@@ -124,6 +124,15 @@ def test_another_model_is_refused(toy):
         pass
 
 
+@pytest.mark.parametrize("coefficient", ["a", None, True])
+def test_a_coefficient_that_is_no_number_is_refused(toy, coefficient):
+    with (
+        pytest.raises(InputError, match=f"coefficient is {coefficient!r}; a number is expected"),
+        made().applied(toy(), coefficient),
+    ):
+        pass
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

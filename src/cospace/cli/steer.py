@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cospace.result import Result
     from cospace.steering import SteeringCurve, SteeringVector
 
-__all__ = ["build", "decoder_of", "keep", "numbers_of", "score"]
+__all__ = ["build", "decoder_of", "keep", "numbers_of", "positions_of", "score"]
 
 Model = Annotated[
     str,
@@ -192,7 +192,7 @@ def score(
 
     path, page = (check_writable(given, [vector, items]) for given in (save, report))
     values = numbers_of(coefficients, "--coefficients", float)
-    where = "all" if positions == "all" else numbers_of(positions, "--positions", int)
+    where = positions_of(positions)
     known = SteeringVector.load(vector)
     questions = unseen_items(known, read_items(items))
     texts = Corpus.read("plain").texts[:neutral]
@@ -209,6 +209,8 @@ def score(
         seed=rng,
     ).with_provenance(command=command_line(ctx), vector=known.to_dict())
     keep(found, path, page)
+    for warning in found.warnings:
+        say(warning)
     if json:
         print_json(found)
     else:
@@ -268,6 +270,23 @@ def decoder_of(model: str, dtype: str, device: str, accept: list[str] | None) ->
     from cospace.models.decoder import load_decoder
 
     return load_decoder(model, dtype=dtype, device=device, accept=accept or ())  # type: ignore[arg-type]
+
+
+def positions_of(text: str) -> Any:
+    """Read tokens: ``all``, or numbers, each once.
+
+    Raises
+    ------
+    InputError
+        For what is no number, or one that is named twice.
+    """
+    from cospace.steering.reach import named_tokens
+
+    if text == "all":
+        return text
+    found = numbers_of(text, "--positions", int)
+    named_tokens(found)
+    return found
 
 
 def numbers_of(text: str, option: str, kind: Any) -> list[Any]:

@@ -9,9 +9,19 @@ import typer
 
 from cospace.cli.console import check_writable, command_line, print_json, say, write
 from cospace.cli.inputs import Accept, Device, Dtype
-from cospace.cli.steer import AsJson, Model, Positions, Report, decoder_of, keep, numbers_of
+from cospace.cli.steer import (
+    AsJson,
+    Model,
+    Positions,
+    Report,
+    decoder_of,
+    keep,
+    numbers_of,
+    positions_of,
+)
 from cospace.cli.tables import EMPTY, aligned, wrapped
 from cospace.cli.visible import visible
+from cospace.errors import InputError
 
 if TYPE_CHECKING:
     from cospace.steering import Continuations, Scorer
@@ -119,7 +129,11 @@ def generate(
     path, page = (check_writable(given, read) for given in (save, report))
     chosen = coefficients if coefficients is not None else ("" if vector is None else "-1,1")
     values = numbers_of(chosen, "--coefficients", float) if chosen else []
-    where = "all" if positions == "all" else numbers_of(positions, "--positions", int)
+    where = positions_of(positions)
+    if vector is None and where != "all":
+        raise InputError(
+            f"--positions {positions} is where a vector is added, and none is given: give --vector, or leave it out."
+        )
     texts = read_prompts(prompts, limit=limit, rng=rng)
     known = None if vector is None else SteeringVector.load(vector)
     judge = _scorer(scorer, label, device)
@@ -138,6 +152,8 @@ def generate(
     if known is not None:
         found = found.with_provenance(vector=known.to_dict())
     keep(found, path, page)
+    for warning in found.warnings:
+        say(warning)
     if json:
         print_json(found)
     else:
@@ -145,7 +161,6 @@ def generate(
 
 
 def _scorer(name: str, label: str | None, device: str) -> Scorer:
-    from cospace.errors import InputError
     from cospace.steering import Perspective, WordList
 
     if Path(name).is_dir():

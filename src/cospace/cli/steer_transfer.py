@@ -18,6 +18,7 @@ from cospace.cli.steer import (
     decoder_of,
     keep,
     numbers_of,
+    positions_of,
 )
 from cospace.cli.tables import EMPTY, aligned, wrapped
 from cospace.cli.visible import visible
@@ -178,7 +179,7 @@ def transfer(
     read: list[str | Path] = [vector, items, *([pairs] if pairs else [])]
     outputs: list[Path | None] = [check_writable(path, read) for path in (into, save, report)]
     values = numbers_of(coefficients, "--coefficients", float)
-    where = "all" if positions == "all" else numbers_of(positions, "--positions", int)
+    where = positions_of(positions)
     known = SteeringVector.load(vector)
     questions = read_items(items)
     contrast = None if pairs is None else read_pairs(pairs, token=known.token)

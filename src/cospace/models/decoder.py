@@ -328,7 +328,8 @@ class Decoder:
         UnknownNameError
             For a site that the model lacks.
         InputError
-            For a vector of another shape, or positions that are none.
+            For a vector of another shape, positions that are none, or, afterwards, positions that
+            named no token of any pass.
         """
         self.check_site(site)
         whole = torch.as_tensor(self._vector(vector))

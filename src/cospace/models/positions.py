@@ -63,6 +63,11 @@ class TokenPositions:
             "numbers below 0 count from the end of the prompt."
         )
 
+    def __str__(self) -> str:
+        if self.only is not None:
+            return ", ".join(map(str, self.only))
+        return ":".join("" if end is None else str(end) for end in (self.start, self.stop))
+
     @property
     def from_the_end(self) -> bool:
         """Whether the end of the prompt must be known."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from cospace.errors import ExtractionError
+from cospace.errors import ExtractionError, InputError
 from cospace.models.positions import TokenPositions
 from cospace.models.sites import Layout
 
@@ -52,7 +52,13 @@ def adding(
         The model around the layout's, where there is one: some run its parts without it.
 
     The hooks are gone afterwards, whatever happened.
+
+    Raises
+    ------
+    InputError
+        Afterwards, where ``positions`` named no token of any pass: nothing was changed.
     """
+    reached: list[bool] = []
     marked: list[Any] = [None]
     calls = [0]
 
@@ -63,6 +69,7 @@ def adding(
             if parameter.kind is parameter.VAR_KEYWORD:
                 given |= given.pop(parameter.name, {})
         marked[0] = positions.mask(token_numbers(given), prompt())
+        reached.append(bool(marked[0].any()))
         calls[0] = 0
 
     def moved(states: Any) -> Any:
@@ -113,6 +120,11 @@ def adding(
     finally:
         for handle in handles:
             handle.remove()
+    if reached and not any(reached):
+        raise InputError(
+            f"The positions {positions} lie outside all texts that were run: nothing was added at {site}; name "
+            "others, or all."
+        )
 
 
 def token_numbers(given: dict[str, Any]) -> npt.NDArray[np.int64]:

@@ -278,10 +278,11 @@ def vector_warnings(vector: Any) -> list[str]:
 
 def _cautions(result: SteeringCurve) -> list[str]:
     if not result.seen:
-        return []
+        return list(result.warnings)
     return [
+        *result.warnings,
         f"{count(result.seen, 'question')} of {result.n:,} were seen when the vector was made: these scores are "
-        "in-sample."
+        "in-sample.",
     ]
 
 

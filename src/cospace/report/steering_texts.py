@@ -103,7 +103,7 @@ def _finding(point: ContinuationPoint) -> dict[str, str]:
 
 
 def _cautions(result: Continuations) -> list[str]:
-    found = []
+    found = list(result.warnings)
     if result.cut:
         found.append(
             f"{count(result.cut, 'prompt was', 'prompts were')} cut to {result.settings.get('prompt_tokens')} tokens "

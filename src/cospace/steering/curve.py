@@ -92,6 +92,8 @@ class SteeringCurve(Result):
     """What else was asked for."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Command, and what is recorded of the vector, where they are told."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before believing it."""
 
     def __post_init__(self) -> None:
         for name in ("settings", "provenance"):

@@ -18,6 +18,7 @@ from cospace.models.batching import Tokens, added_text
 from cospace.result import Result, checked
 from cospace.steering.curve import LEAST, check_points, mean_interval
 from cospace.steering.lexicon import words_of
+from cospace.steering.reach import check_reach, side_effect
 from cospace.steering.score import perplexity
 from cospace.steering.vector import SteeringVector, Unit
 from cospace.whole import check_lengths, check_order, check_p
@@ -101,6 +102,8 @@ class Continuations(Result):
     """What else was asked for."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Command and versions, where they are told."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before believing it."""
 
     def __post_init__(self) -> None:
         for name in ("settings", "provenance"):
@@ -237,8 +240,8 @@ def continuations(
     Raises
     ------
     InputError
-        Without a prompt, for equal coefficients, coefficients without a vector, numbers below 1,
-        or a scorer that does not give one number a text.
+        Without a prompt, for equal coefficients, coefficients or positions without a vector,
+        positions outside all that is read, numbers below 1, or a scorer that does not give one number a text.
     TextTooLongError
         For a prompt that leaves no room for its continuation.
     """
@@ -261,6 +264,7 @@ def continuations(
     if vector is not None:
         vector.check(decoder)
     tokens, cut = _prompts(decoder, prompts, prompt_tokens, new_tokens)
+    missed = _missed(tokens, new_tokens, positions, vector)
     threshold = getattr(scorer, "threshold", None)
     found: dict[float, tuple[list[str], list[float | None], float | None]] = {}
     for value in values:
@@ -295,7 +299,21 @@ def continuations(
             "positions": str(positions),
             "neutral": len(neutral),
         },
+        warnings=(*missed, *side_effect({value: each[2] for value, each in found.items()})),
     )
+
+
+def _missed(
+    prompts: Sequence[Tokens], new_tokens: int, positions: Any, vector: SteeringVector | None
+) -> tuple[str, ...]:
+    """Refuse positions without a vector, or outside all that is read; a warning for some."""
+    if isinstance(positions, str) and positions == "all":
+        return ()
+    if vector is None:
+        raise InputError(
+            f"positions={positions!r} were given without a vector: give one, or no positions."
+        )
+    return check_reach(positions, [len(each) for each in prompts], more=new_tokens - 1)
 
 
 def _prompts(

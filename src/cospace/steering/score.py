@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 import numpy as np
 
 from cospace._numbers import check_seed, check_whole
-from cospace.errors import InputError, UnknownNameError
+from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.models.batching import Tokens
 from cospace.result import Result
 from cospace.steering.build import first_difference
 from cospace.steering.curve import CurvePoint, SteeringCurve
 from cospace.steering.items import TEMPLATE, ChoiceItem, check_template
+from cospace.steering.reach import check_reach, side_effect, unknown_items
 from cospace.steering.vector import SteeringVector, Unit
 
 if TYPE_CHECKING:
@@ -107,12 +108,35 @@ def choice_scores(
         Without an item, for other ``answers``, or for a template that cannot be filled.
     """
     check_template(template)
+    check_answers(answers)
     if not items:
         raise InputError("No item was given to score; at least one is needed.")
-    if answers not in get_args(Answers):
-        raise UnknownNameError.among(str(answers), get_args(Answers), "way to compare answers")
     if answers == "texts":
         return _by_texts(decoder, items, template)
+    both, prompts, letters = _prompts(decoder, items, template)
+    logs = decoder.next_log_probs(prompts, letters)
+    share = 1.0 / (1.0 + np.exp(logs[:, 1] - logs[:, 0]))
+    first = np.array([item.matching == "(A)" for item in both])
+    return ChoiceScores(
+        score=float(share.mean()),
+        as_written=tuple(share[0::2].tolist()),
+        swapped=tuple(share[1::2].tolist()),
+        first_letter=float(np.where(first, share, 1.0 - share).mean()),
+        mass=float(np.exp(logs).sum(axis=1).mean()),
+        n=len(items),
+    )
+
+
+def check_answers(answers: str) -> None:
+    """Refuse an unknown way to compare answers."""
+    if answers not in get_args(Answers):
+        raise UnknownNameError.among(str(answers), get_args(Answers), "way to compare answers")
+
+
+def _prompts(
+    decoder: Decoder, items: Sequence[ChoiceItem], template: str
+) -> tuple[list[ChoiceItem], list[Tokens], list[list[int]]]:
+    """Items in both orders, what comes before their letter, and both letters."""
     both = [each for item in items for each in (item, item.swapped())]
     texts = decoder.encode(
         [
@@ -129,27 +153,22 @@ def choice_scores(
             raise InputError(f"Item {i // 2} has nothing before its answer: put a question there.")
         prompts.append(Tokens(match.ids[:place], match.special[:place]))
         letters.append([int(match.ids[place]), int(other.ids[place])])
-    logs = decoder.next_log_probs(prompts, letters)
-    share = 1.0 / (1.0 + np.exp(logs[:, 1] - logs[:, 0]))
-    first = np.array([item.matching == "(A)" for item in both])
-    return ChoiceScores(
-        score=float(share.mean()),
-        as_written=tuple(share[0::2].tolist()),
-        swapped=tuple(share[1::2].tolist()),
-        first_letter=float(np.where(first, share, 1.0 - share).mean()),
-        mass=float(np.exp(logs).sum(axis=1).mean()),
-        n=len(items),
-    )
+    return both, prompts, letters
 
 
-def _by_texts(decoder: Decoder, items: Sequence[ChoiceItem], template: str) -> ChoiceScores:
-    texts = decoder.encode(
+def _answered(decoder: Decoder, items: Sequence[ChoiceItem], template: str) -> list[Tokens]:
+    """Every question without its options, with either answer."""
+    return decoder.encode(
         [
             template.format(question=item.stem, answer=answer)
             for item in items
             for answer in item.texts
         ]
     )
+
+
+def _by_texts(decoder: Decoder, items: Sequence[ChoiceItem], template: str) -> ChoiceScores:
+    texts = _answered(decoder, items, template)
     places = [
         max(first_difference(texts[2 * i], texts[2 * i + 1], f"item {i}"), 1)
         for i in range(len(items))
@@ -224,7 +243,10 @@ def steering_curve(
     Raises
     ------
     InputError
-        Without a coefficient, for equal ones, or a number of draws below 0.
+        Without a coefficient, for equal ones, a number of draws below 0, or positions outside all
+        questions.
+    UndefinedMeasureError
+        Where a push is so large that the model gives no probabilities.
     """
     check_whole(draws=draws)
     check_seed(seed)
@@ -236,6 +258,7 @@ def steering_curve(
             f"The coefficients {', '.join(f'{v:g}' for v in values) or 'are missing'}: different numbers are needed."
         )
     vector.check(decoder)
+    missed = _missed(decoder, items, template, answers, positions)
 
     def point(each: SteeringVector, value: float, texts: Sequence[str]) -> CurvePoint:
         steered = (
@@ -244,6 +267,10 @@ def steering_curve(
         with steered:
             found = choice_scores(decoder, items, template=template, answers=answers)
             side = perplexity(decoder, texts) if texts else None
+        if not np.isfinite(found.score):
+            raise UndefinedMeasureError(
+                f"{decoder.facts.name} gives no probabilities any more at the coefficient {value:g}: push less."
+            )
         both = zip(found.as_written, found.swapped, strict=True)
         single = tuple((a + b) / 2 for a, b in both)
         return CurvePoint(value, found.score, found.mass, side, single)
@@ -265,7 +292,8 @@ def steering_curve(
             for value in (values[0], values[-1])
         )
         random.append((first, last))
-    made_from = set(vector.provenance.get("items", ()))
+    unknown = unknown_items(vector.provenance)
+    made_from = set() if unknown else set(vector.provenance["items"])
     return SteeringCurve(
         model=decoder.facts.name,
         site=vector.site,
@@ -282,7 +310,26 @@ def steering_curve(
             "random_controls": draws,
             "seed": seed,
         },
+        warnings=(*missed, *unknown, *side_effect({p.coefficient: p.perplexity for p in points})),
     )
+
+
+def _missed(
+    decoder: Decoder,
+    items: Sequence[ChoiceItem],
+    template: str,
+    answers: Answers,
+    positions: Any,
+) -> tuple[str, ...]:
+    """Refuse positions outside all questions; a warning for those outside some."""
+    if (isinstance(positions, str) and positions == "all") or not items:
+        return ()
+    check_template(template)
+    check_answers(answers)
+    if answers == "texts":
+        texts = _answered(decoder, items, template)
+        return check_reach(positions, [len(text) for text in texts], more=-1)
+    return check_reach(positions, [len(t) for t in _prompts(decoder, items, template)[1]], more=0)
 
 
 def sweep(

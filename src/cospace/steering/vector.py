@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from cospace._numbers import check_number
 from cospace._tensorfile import read_tensors, write_tensors
 from cospace.errors import InputError, UnknownNameError
+from cospace.steering.reach import named_tokens
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
@@ -201,11 +203,14 @@ class SteeringVector:
         Raises
         ------
         InputError
-            For another model, a coefficient that is not finite, or positions that are none.
+            For another model, a coefficient that is no finite number, or positions that are none
+            or name a token twice.
         """
         self.check(decoder)
+        check_number(coefficient=coefficient)
         if not math.isfinite(coefficient):
             raise InputError(f"The coefficient is {coefficient}; a finite number is needed.")
+        named_tokens(positions)
         size = coefficient * self.unit(unit) / self.norm
         with decoder.adding(self.site, size * self.vector, positions=positions):
             yield
