@@ -158,6 +158,16 @@ def test_an_interrupt_says_how_to_go_on(cli, models, monkeypatch):
     assert "finished neighbours are kept in kept, the same command goes on" in found.err
 
 
+def test_what_is_kept_from_an_earlier_run_is_said(cli, models):
+    words = ("tokens", "./one", "./two", *QUICK, "--tokens", 50)
+    assert "kept from an earlier run" not in cli(*words).err
+    again = cli(*words)
+    assert again.err.splitlines() == [
+        f"neighbours, {name}: those of 50 of 50 tokens are kept from an earlier run"
+        for name in ("one", "two")
+    ]
+
+
 def test_a_report_at_once_and_from_the_saved_result(cli, models, tmp_path):
     words = ("./one", "./two", "./three", *QUICK, "--tokens", 50, "--save", "all.json")
     found = cli("tokens", *words, "--report", "page.html")

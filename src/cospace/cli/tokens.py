@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -307,7 +307,7 @@ def tokens(
                 unused={name: _ids(name, known_unused[name], rows) for name in known_unused},
                 accept=accept or (),
                 folder=folder,
-                progress=progress,
+                progress=_with_kept(progress),
             ).with_provenance(command=command_line(ctx))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
@@ -326,6 +326,20 @@ def tokens(
         from cospace.report import write_report
 
         say(f"report: {write_report(result, page)}")
+
+
+def _with_kept(progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
+    """Say once for each search how much of it was there already."""
+    begun: set[str] = set()
+
+    def step(what: str, done: int, total: int) -> None:
+        if what.startswith("neighbours") and what not in begun:
+            begun.add(what)
+            if done:
+                say(f"{what}: those of {done:,} of {total:,} tokens are kept from an earlier run")
+        progress(what, done, total)
+
+    return step
 
 
 def _numbers(text: str, option: str, kind: Any) -> tuple[Any, ...]:
