@@ -157,6 +157,9 @@ def test_random_directions_stand_beside_a_vector(cli, folder, items, tmp_path):
         ({"--sites": "block.9"}, "'block.9' is not a site of"),
         ({"--share": "2"}, "A share of 2.0 was asked for"),
         ({"--into": "no/v.safetensors"}, "there is no folder no"),
+        ({"--answers": "foo"}, "'foo' is not a way to compare answers"),
+        ({"--sites": "0.5,0.5"}, "The sites 0.5, 0.5 are 1 of decoder0, block.1: name each once"),
+        ({"--sites": "0.5,block.1"}, "The sites 0.5, block.1 are 1 of"),
         ({"--device": "tpu"}, "'tpu' is not a device"),
     ],
 )
@@ -180,6 +183,7 @@ def test_mistakes_of_scoring_are_told(cli, folder, items):
     assert "different numbers are needed" in said("--coefficients", "1,1")
     assert "The positions 0, 0 name a token twice" in said("--positions", "0,0")
     assert "name no token that is read in any of 12 texts" in said("--positions", "99999")
+    assert "--neutral 100000: the set 'plain' has 480 sentences" in said("--neutral", 100000)
     last = said("--positions", "-1", "--answers", "texts")
     assert "of which the last is never read: nothing would be steered" in last
 

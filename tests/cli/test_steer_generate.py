@@ -105,6 +105,7 @@ def test_mistakes_are_told(cli, folder, prompts, vector, monkeypatch):
     assert "--label rude is for a classifier" in said("--label", "rude")
     assert "without a vector: give one" in said("--coefficients", "1,2")
     assert "--positions 0 is where a vector is added" in said("--positions", "0")
+    assert "the set 'plain' has 480 sentences" in said("--neutral", 481)
     beyond = said("--vector", vector, "--positions", "99999")
     assert "The positions 99999 name no token that is read in any of 8 texts" in beyond
     assert "20 prompts were asked for" in said("--limit", 20)

@@ -149,3 +149,46 @@ def test_mistakes_are_told(cli, models, items, vector):
     assert "there is no folder no" in said("--save", "no/t.json")
     assert "v.safetensors would be overwritten" in said("--into", vector)
     assert "'absent'" in said(target="absent")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--draws", 0], "at least 1 is expected, controls are never left out"),
+        (["--answers", "foo"], "'foo' is not a way to compare answers"),
+        (["--neutral", 100000], "the set 'plain' has 480 sentences"),
+        (["--positions", "1,1"], "The positions 1, 1 name a token twice"),
+        (["--tokens", 3], "on 3 tokens: a source of width 16 needs at least 18; ask for more"),
+        (["--texts", "/nope"], "--texts /nope is for a map of activations, which is not asked for"),
+        (["--limit", 9], "--limit 9 is for a map of activations, which is not asked for"),
+        (["--texts", "/nope", "--map", "activations"], "/nope"),
+        (["--tokens", 99, "--map", "activations"], "--tokens 99 is for a map of embeddings"),
+        (
+            ["--map", "activations", "--limit", 9, "--map-method", "affine"],
+            "on 9 texts: a source of",
+        ),
+    ],
+)
+def test_mistakes_are_told_before_a_model_is_read(
+    cli, models, items, vector, words, message, monkeypatch
+):
+    """Fault: minutes of work, and then a line about an option."""
+
+    def never(*given):
+        raise AssertionError(f"a model was read: {given}")
+
+    monkeypatch.setattr("cospace.cli.steer_transfer.decoder_of", never)
+    said = cli("steer", "transfer", vector, models[1], "--items", items, *words).mistake
+    assert message in said
+    assert "Space.reduce" not in said
+
+
+def test_a_vector_of_pairs_asks_for_them(cli, models, items, tmp_path, monkeypatch):
+    lines = [{"positive": f"w{i} w{i + 9} w1", "negative": f"w{i} w2 w5"} for i in range(9)]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = ["--items", items, "--pairs", "p.jsonl", "--into", "v.safetensors"]
+    assert cli("steer", "build", models[0], *words).code == 0
+    monkeypatch.setattr("cospace.cli.steer_transfer.decoder_of", None)
+    said = cli("steer", "transfer", "v.safetensors", models[1], "--items", items).mistake
+    assert "was made from none of the questions of" in said
+    assert "--pairs" in said

@@ -181,7 +181,10 @@ def test_maps_and_models_must_belong_together(pair):
         evaluate_transfer(target, vector, linear_map=shuffled, shuffled=shuffled, **rest)
     with pytest.raises(InputError, match="unit='vector' would add every condition at a length"):
         evaluate_transfer(target, vector, linear_map=real, shuffled=shuffled, unit="vector", **rest)
-    with pytest.raises(InputError, match="0 random controls were asked for"):
+    with pytest.raises(
+        InputError,
+        match=r"draws=0 random maps and random directions .* controls are never left out",
+    ):
         evaluate_transfer(target, vector, linear_map=real, shuffled=shuffled, draws=0, **rest)
     with pytest.raises(InputError, match=r"is for large .*and small has weights"):
         evaluate_transfer(source, vector, linear_map=real, shuffled=shuffled, **rest)

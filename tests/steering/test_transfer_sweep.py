@@ -266,6 +266,14 @@ def test_what_cannot_be_carried_is_refused(pair, vectors):
         carry(vector, questions=ITEMS, **{**given, "source": target})
     with pytest.raises(InputError, match="most=0 questions were asked for"):
         carry(vector, questions=ITEMS, most=0, **given)
+    with pytest.raises(InputError, match=r"draws=0 random maps .* controls are never left out"):
+        carry(vector, questions=ITEMS, draws=0, **given)
+    with pytest.raises(
+        InputError, match=r"least_squares was to be fitted on 3 tokens: a source of"
+    ):
+        carry(vector, questions=ITEMS, plan=MapPlan(tokens=3), **given)
+    with pytest.raises(InputError, match=r"name each once"):
+        carry(vector, questions=ITEMS, sites=[0.5, 0.5], **given)
     with pytest.raises(UnknownNameError, match=r"'embedding' is not a kind of map. Did you mean"):
         MapPlan(kinds=("embedding",))
     with pytest.raises(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cospace.result import Result
     from cospace.steering import SteeringCurve, SteeringVector
 
-__all__ = ["build", "decoder_of", "keep", "numbers_of", "positions_of", "score"]
+__all__ = ["build", "decoder_of", "keep", "neutral_texts", "numbers_of", "positions_of", "score"]
 
 Model = Annotated[
     str,
@@ -98,8 +98,10 @@ def build(
 ) -> None:
     """Make a steering vector from questions with two answers."""
     from cospace.steering import build_chosen, read_items, read_pairs
+    from cospace.steering.score import check_answers
 
     path = check_writable(into, [items, *([pairs] if pairs else [])])
+    check_answers(answers)
     questions = read_items(items)
     contrast = None if pairs is None else read_pairs(pairs)
     decoder = decoder_of(model, dtype, device, accept)
@@ -187,15 +189,16 @@ def score(
     accept: Accept = None,
 ) -> None:
     """Score a steering vector on questions that it was not made from."""
-    from cospace.corpus import Corpus
     from cospace.steering import SteeringVector, read_items, steering_curve, unseen_items
+    from cospace.steering.score import check_answers
 
     path, page = (check_writable(given, [vector, items]) for given in (save, report))
     values = numbers_of(coefficients, "--coefficients", float)
     where = positions_of(positions)
+    check_answers(answers)
     known = SteeringVector.load(vector)
     questions = unseen_items(known, read_items(items))
-    texts = Corpus.read("plain").texts[:neutral]
+    texts = neutral_texts(neutral)
     decoder = decoder_of(model, dtype, device, accept)
     found = steering_curve(
         decoder,
@@ -287,6 +290,24 @@ def positions_of(text: str) -> Any:
     found = numbers_of(text, "--positions", int)
     named_tokens(found)
     return found
+
+
+def neutral_texts(number: int) -> tuple[str, ...]:
+    """Sentences of the set ``plain``.
+
+    Raises
+    ------
+    InputError
+        For more than there are.
+    """
+    from cospace.corpus import Corpus
+
+    found = Corpus.read("plain").texts
+    if number > len(found):
+        raise InputError(
+            f"--neutral {number}: the set 'plain' has {len(found)} sentences; ask for that many or fewer."
+        )
+    return found[:number]
 
 
 def numbers_of(text: str, option: str, kind: Any) -> list[Any]:

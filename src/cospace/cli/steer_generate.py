@@ -16,6 +16,7 @@ from cospace.cli.steer import (
     Report,
     decoder_of,
     keep,
+    neutral_texts,
     numbers_of,
     positions_of,
 )
@@ -122,7 +123,6 @@ def generate(
 
     The default score is lexical: the share of words that are on a named list. It is not toxicity.
     """
-    from cospace.corpus import Corpus
     from cospace.steering import SteeringVector, continuations, read_prompts
 
     read: list[str | Path] = [prompts, *([vector] if vector else [])]
@@ -134,6 +134,7 @@ def generate(
         raise InputError(
             f"--positions {positions} is where a vector is added, and none is given: give --vector, or leave it out."
         )
+    plain = neutral_texts(neutral)
     texts = read_prompts(prompts, limit=limit, rng=rng)
     known = None if vector is None else SteeringVector.load(vector)
     judge = _scorer(scorer, label, device)
@@ -147,7 +148,7 @@ def generate(
         positions=where,
         new_tokens=new_tokens,
         prompt_tokens=prompt_tokens,
-        neutral=Corpus.read("plain").texts[:neutral],
+        neutral=plain,
     ).with_provenance(command=command_line(ctx))
     if known is not None:
         found = found.with_provenance(vector=known.to_dict())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from cospace.cli.steer import (
     Report,
     decoder_of,
     keep,
+    neutral_texts,
     numbers_of,
     positions_of,
 )
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["transfer"]
 
 MAPS = "Maps between the models"
+PLAIN = "plain"
+"""The set whose texts maps of activations are fitted on, unless others are named."""
 
 
 def transfer(
@@ -136,7 +140,7 @@ def transfer(
             help="Texts of the fit on activations: a file, or a name that 'cospace corpus' lists.",
             rich_help_panel=MAPS,
         ),
-    ] = "plain",
+    ] = PLAIN,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -172,19 +176,30 @@ def transfer(
     the ceiling.
     """
     from cospace.corpora import open_corpus
-    from cospace.corpus import Corpus
-    from cospace.steering import MapPlan, carry, read_items, read_pairs
+    from cospace.steering import MapPlan, carry, read_items, read_pairs, unseen_items
+    from cospace.steering.carry import check_rows
+    from cospace.steering.score import check_answers
+    from cospace.steering.transfer import check_draws
     from cospace.steering.vector import SteeringVector
 
     read: list[str | Path] = [vector, items, *([pairs] if pairs else [])]
     outputs: list[Path | None] = [check_writable(path, read) for path in (into, save, report)]
     values = numbers_of(coefficients, "--coefficients", float)
     where = positions_of(positions)
+    check_draws(draws)
+    check_answers(answers)
+    plain = neutral_texts(neutral)
+    wanted = tuple(split(kinds))
+    needs_texts = "activations" in wanted
+    _check_options(wanted, tokens=tokens, texts=texts, limit=limit)
     known = SteeringVector.load(vector)
     questions = read_items(items)
     contrast = None if pairs is None else read_pairs(pairs, token=known.token)
-    wanted = tuple(split(kinds))
-    needs_texts = "activations" in wanted
+    if contrast is None and len(unseen_items(known, questions)) == len(questions):
+        raise InputError(
+            f"{vector} was made from none of the questions of {items}: name the texts that it was made from with "
+            "--pairs, to make the target's own vector from."
+        )
     plan = MapPlan(
         kinds=wanted,  # type: ignore[arg-type]  # told by the library
         embedding_method=method or "least_squares",  # type: ignore[arg-type]
@@ -193,6 +208,7 @@ def transfer(
         texts=open_corpus(texts, limit=limit).texts if needs_texts else (),
         accept=tuple(accept or ()),
     )
+    check_rows(plan, known.width)
     own = source or known.provenance.get("reference")
     if own is None:
         raise InputError(f"{vector} does not say where its model lies: name it with --source.")
@@ -209,7 +225,7 @@ def transfer(
         most=most,
         seed=rng,
         progress=say,
-        neutral=Corpus.read("plain").texts[:neutral],
+        neutral=plain,
         positions=where,
         answers=answers,
         draws=draws,
@@ -222,6 +238,23 @@ def transfer(
         print_json(found)
     else:
         write(_told(found))
+
+
+def _check_options(
+    wanted: Collection[str], *, tokens: int | None, texts: str, limit: int | None
+) -> None:
+    """Refuse what belongs to a map that is not asked for."""
+    told = {
+        "--tokens": ("embeddings", None if tokens is None else str(tokens)),
+        "--texts": ("activations", None if texts == PLAIN else texts),
+        "--limit": ("activations", None if limit is None else str(limit)),
+    }
+    for option, (kind, value) in told.items():
+        if value is not None and kind not in wanted:
+            raise InputError(
+                f"{option} {value} is for a map of {kind}, which is not asked for: add it to --map, or leave {option} "
+                "out."
+            )
 
 
 def _keep(found: TransferSweep, vector: SteeringVector, outputs: list[Path | None]) -> None:

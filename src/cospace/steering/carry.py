@@ -10,21 +10,22 @@ import numpy as np
 
 from cospace._numbers import check_whole
 from cospace.errors import InputError, UnknownNameError
+from cospace.maps.solve import EXACT
 from cospace.maps.solve import Method as MapMethod
-from cospace.models.base import resolve_sites
 from cospace.steering.build import build
-from cospace.steering.choose import CHOOSING, unseen_items
+from cospace.steering.choose import CHOOSING, site_names, unseen_items
 from cospace.steering.direction import METHODS
 from cospace.steering.fitting import activation_maps, embedding_map
 from cospace.steering.items import TEMPLATE, ChoiceItem, Contrast, split_items
-from cospace.steering.transfer import matching_site, transfer
+from cospace.steering.score import check_answers
+from cospace.steering.transfer import check_draws, matching_site, transfer
 from cospace.steering.transfer_sweep import Pair, TransferSweep, sweep_transfer
 from cospace.steering.vector import SteeringVector
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
 
-__all__ = ["MapKind", "MapPlan", "carry", "draw_items"]
+__all__ = ["MapKind", "MapPlan", "carry", "check_rows", "draw_items"]
 
 MapKind = Literal["embeddings", "activations"]
 
@@ -137,13 +138,16 @@ def carry(
     ------
     InputError
         For a vector that is not of the source, no texts to make the target's own vectors from,
-        or questions that the vector has seen, all of them.
+        questions that the vector has seen, all of them, no random control, or too few rows for a map.
     """
     check_whole(most=most, or_none=True)
+    check_draws(options.get("draws", 1))
+    check_answers(options.get("answers", "letters"))
     if most is not None and most < 1:
         raise InputError(f"most={most} questions were asked for; at least one is needed.")
     vector.check(source)
     plan = plan or MapPlan()
+    check_rows(plan, vector.width)
     say = progress or (lambda what: None)
     unseen = unseen_items(vector, questions)
     kept = {item.id for item in unseen}
@@ -151,20 +155,22 @@ def carry(
     facts = target.facts
     if sites is None:
         sites = matching_site(vector.site, blocks=vector.blocks, target_blocks=facts.blocks)
-    places = resolve_sites(
-        sites, blocks=facts.blocks, final_norm=facts.final_norm, model=facts.name
-    )
-    names = [place.name for place in places]
-    say(f"{facts.name}: own vectors at {', '.join(names)}")
+    names = site_names(target, sites)
     method = vector.method if vector.method in METHODS else "mean_difference"
     own = contrast or _of_items(vector, used, options.get("template", TEMPLATE))
+    # Nothing is run for a map of embeddings: what is wrong with it is told before the rest is.
+    read = {}
+    if "embeddings" in plan.kinds:
+        say("map of embeddings")
+        read["embeddings"] = _embeddings(source, target, plan, seed)
+    say(f"{facts.name}: own vectors at {', '.join(names)}")
     natives = build(target, own, sites=names, method=method)
     maps: dict[str, Pair | Mapping[str, Pair]] = {}
     for kind in plan.kinds:
-        say(f"map of {kind}")
         if kind == "embeddings":
-            maps[kind] = _embeddings(source, target, plan, seed)
+            maps[kind] = read[kind]
         else:
+            say(f"map of {kind}")
             maps[kind] = _activations(vector, source, target, names, plan, seed)
     unseen, choosing = draw_items(unseen, most, seed), draw_items(used, most, seed)
     say(f"{len(unseen)} questions, {len(coefficients)} coefficients, {len(names)} sites")
@@ -186,6 +192,28 @@ def carry(
         pair = given[native.site] if isinstance(given, Mapping) else given
         vectors[name] = transfer(vector, pair[0], native=native)
     return found, vectors
+
+
+def check_rows(plan: MapPlan, width: int) -> None:
+    """Refuse a map of fewer rows than its fit needs, for a source of this width.
+
+    Raises
+    ------
+    InputError
+        For this.
+    """
+    asked = {
+        "embeddings": (plan.embedding_method, plan.tokens, "tokens"),
+        "activations": (plan.activation_method, len(plan.texts), "texts"),
+    }
+    for kind in plan.kinds:
+        method, rows, what = asked[kind]
+        least = width + 2 if method in EXACT else 2
+        if rows is not None and rows < least:
+            raise InputError(
+                f"A map of {kind} by {method} was to be fitted on {rows} {what}: a source of width {width} needs at "
+                f"least {least}; ask for more, or for ridge."
+            )
 
 
 def draw_items(items: Sequence[ChoiceItem], most: int | None, seed: int) -> tuple[ChoiceItem, ...]:

@@ -12,13 +12,14 @@ from cospace.steering.build import build
 from cospace.steering.curve import SteeringCurve
 from cospace.steering.direction import Method
 from cospace.steering.items import TEMPLATE, ChoiceItem, Contrast, split_items
-from cospace.steering.score import Answers, sweep
+from cospace.steering.reach import items_of
+from cospace.steering.score import Answers, check_answers, sweep
 from cospace.steering.vector import SteeringVector
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
 
-__all__ = ["build_chosen", "unseen_items"]
+__all__ = ["build_chosen", "site_names", "unseen_items"]
 
 CHOOSING = 0.3
 """Share of the questions in use that a site is chosen on, where there are several."""
@@ -72,13 +73,10 @@ def build_chosen(
     Raises
     ------
     InputError
-        For too few questions, or sites and templates that are none.
+        For too few questions, a site that is named twice, or sites and templates that are none.
     """
-    facts = decoder.facts
-    places = resolve_sites(
-        sites, blocks=facts.blocks, final_norm=facts.final_norm, model=facts.name
-    )
-    names = [site.name for site in places]
+    check_answers(answers)
+    names = site_names(decoder, sites)
     if contrast is not None and len(names) == 1:
         return build(decoder, contrast, sites=names, method=method)[0], ()
     used, _ = split_items(items, share)
@@ -97,6 +95,25 @@ def build_chosen(
     return replace(best, provenance=known), curves
 
 
+def site_names(decoder: Decoder, asked: str | float | Iterable[str | float]) -> list[str]:
+    """Names of the sites that are asked for, each once.
+
+    Raises
+    ------
+    InputError
+        For a site that is named twice, or that there is not.
+    """
+    facts = decoder.facts
+    each = [asked] if isinstance(asked, str | float | int) else list(asked)
+    places = resolve_sites(each, blocks=facts.blocks, final_norm=facts.final_norm, model=facts.name)
+    if len(places) < len(each):
+        raise InputError(
+            f"The sites {', '.join(map(str, each))} are {len(places)} of {facts.name}, "
+            f"{', '.join(place.name for place in places)}: name each once."
+        )
+    return [place.name for place in places]
+
+
 def unseen_items(vector: SteeringVector, items: Sequence[ChoiceItem]) -> tuple[ChoiceItem, ...]:
     """Questions that the vector was neither built nor chosen with.
 
@@ -105,7 +122,7 @@ def unseen_items(vector: SteeringVector, items: Sequence[ChoiceItem]) -> tuple[C
     InputError
         Where none is left.
     """
-    seen = set(vector.provenance.get("items", ()))
+    seen = items_of(vector.provenance) or frozenset()
     left = tuple(item for item in items if item.id not in seen)
     if not left:
         raise InputError(

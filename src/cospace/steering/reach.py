@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,14 @@ import numpy as np
 from cospace.errors import InputError
 from cospace.models.positions import TokenPositions
 
-__all__ = ["BROKEN", "check_reach", "named_tokens", "side_effect", "unknown_items"]
+__all__ = [
+    "BROKEN",
+    "check_reach",
+    "items_of",
+    "named_tokens",
+    "side_effect",
+    "unknown_items",
+]
 
 BROKEN = 10.0
 """Perplexity of neutral text over that at 0 above which a model counts as broken: each token is then,
@@ -98,10 +105,16 @@ def side_effect(perplexities: Mapping[float, float | None]) -> tuple[str, ...]:
     )
 
 
+def items_of(provenance: Mapping[str, Any]) -> frozenset[str] | None:
+    """Ids of the questions that a vector was made from; None where it does not tell."""
+    found = provenance.get("items")
+    whole = isinstance(found, list | tuple) and all(isinstance(one, str) for one in found)
+    return frozenset(found) if whole else None  # type: ignore[arg-type]
+
+
 def unknown_items(provenance: Mapping[str, Any]) -> tuple[str, ...]:
     """Say where a vector does not tell which questions it was made from."""
-    found = provenance.get("items")
-    if isinstance(found, Iterable) and not isinstance(found, str):
+    if items_of(provenance) is not None:
         return ()
     return (
         "The vector does not say which questions it was made from, so these cannot be checked against them: its "

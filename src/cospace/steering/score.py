@@ -16,7 +16,7 @@ from cospace.result import Result
 from cospace.steering.build import first_difference
 from cospace.steering.curve import CurvePoint, SteeringCurve
 from cospace.steering.items import TEMPLATE, ChoiceItem, check_template
-from cospace.steering.reach import check_reach, side_effect, unknown_items
+from cospace.steering.reach import check_reach, items_of, side_effect, unknown_items
 from cospace.steering.vector import SteeringVector, Unit
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answers",
     "ChoiceScores",
+    "check_answers",
     "choice_scores",
     "perplexity",
     "steering_curve",
@@ -292,8 +293,7 @@ def steering_curve(
             for value in (values[0], values[-1])
         )
         random.append((first, last))
-    unknown = unknown_items(vector.provenance)
-    made_from = set() if unknown else set(vector.provenance["items"])
+    made_from = items_of(vector.provenance) or frozenset()
     return SteeringCurve(
         model=decoder.facts.name,
         site=vector.site,
@@ -310,7 +310,11 @@ def steering_curve(
             "random_controls": draws,
             "seed": seed,
         },
-        warnings=(*missed, *unknown, *side_effect({p.coefficient: p.perplexity for p in points})),
+        warnings=(
+            *missed,
+            *unknown_items(vector.provenance),
+            *side_effect({p.coefficient: p.perplexity for p in points}),
+        ),
     )
 
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from cospace._numbers import check_whole
 from cospace.errors import InputError
 from cospace.maps import LinearMap
 from cospace.result import Result
 from cospace.steering.curve import LEAST, SteeringCurve, mean_interval
 from cospace.steering.items import TEMPLATE, ChoiceItem
-from cospace.steering.score import Answers, steering_curve
+from cospace.steering.reach import items_of
+from cospace.steering.score import Answers, check_answers, steering_curve
 from cospace.steering.vector import Floats, SteeringVector, Unit
 
 if TYPE_CHECKING:
@@ -96,13 +98,13 @@ def transfer(
             f"The map takes the vector of {vector.model} to zero: it knows nothing of that direction; fit "
             "it on more rows."
         )
+    items = [items_of(each.provenance) for each in (vector, native)]
+    known = [each for each in items if each is not None]
     return replace(
         _placed(direction, native, vector.norm / vector.unit(unit) * native.unit(unit)),
         method=f"{vector.method} through {kind}",
         provenance={
-            "items": sorted(
-                {*vector.provenance.get("items", ()), *native.provenance.get("items", ())}
-            ),
+            "items": sorted(frozenset().union(*known)) if len(known) == len(items) else None,
             "from": vector.to_dict(),
             "map": linear_map.to_dict(),
             "cosine_to_native": _cosine(direction, native.vector),
@@ -301,10 +303,12 @@ def evaluate_transfer(
     Raises
     ------
     InputError
-        For maps of other widths, a ``shuffled`` map whose rows are in order, or a real one whose
-        rows are not.
+        For maps of other widths, a ``shuffled`` map whose rows are in order, a real one whose
+        rows are not, or no random control.
     """
     check_unit(unit)
+    check_draws(draws)
+    check_answers(answers)
     return scored(
         decoder,
         vector,
@@ -325,6 +329,16 @@ def evaluate_transfer(
         draws=draws,
         seed=seed,
     )
+
+
+def check_draws(draws: int) -> None:
+    """Refuse a transfer without random controls."""
+    check_whole(draws=draws)
+    if draws < 1:
+        raise InputError(
+            f"draws={draws} random maps and random directions were asked for: at least 1 is expected, controls are "
+            "never left out."
+        )
 
 
 def check_unit(unit: Unit) -> None:
@@ -354,8 +368,7 @@ def scored(
             f"The map was fitted on rows shuffled with {linear_map.shuffle} and its control with "
             f"{shuffled.shuffle}: None and a seed are expected, fit_map(..., shuffle=0) makes the control."
         )
-    if draws < 1:
-        raise InputError(f"{draws} random controls were asked for; at least one is needed.")
+    check_draws(draws)
     native.check(decoder)
     _check_widths(vector, shuffled, native)
     rng = np.random.default_rng(seed)

@@ -12,8 +12,8 @@ from cospace.maps import LinearMap
 from cospace.result import Result, plain, record
 from cospace.steering.curve import SteeringCurve
 from cospace.steering.items import TEMPLATE, ChoiceItem
-from cospace.steering.score import Answers, steering_curve, sweep
-from cospace.steering.transfer import Transfer, check_unit, scored, transfer
+from cospace.steering.score import Answers, check_answers, steering_curve, sweep
+from cospace.steering.transfer import Transfer, check_draws, check_unit, scored, transfer
 from cospace.steering.vector import SteeringVector, Unit
 
 if TYPE_CHECKING:
@@ -246,6 +246,8 @@ def sweep_transfer(
             "give different ones."
         )
     check_unit(unit)
+    check_draws(draws)
+    check_answers(answers)
     scored_before: dict[tuple[str, bytes], SteeringCurve] = {}
 
     def curve(each: SteeringVector) -> SteeringCurve:
@@ -318,7 +320,17 @@ def sweep_transfer(
             "coefficients": sorted(map(float, coefficients)),
         },
         warnings=tuple(
-            dict.fromkeys((*vector.warnings, *(w for n in natives for w in n.warnings)))
+            dict.fromkeys(
+                (
+                    *vector.warnings,
+                    *(w for n in natives for w in n.warnings),
+                    *(
+                        f"{one.map_name} at {one.site}: {w}"
+                        for one in transfers
+                        for w in one.condition("transferred").curve.warnings
+                    ),
+                )
+            )
         ),
     )
 
