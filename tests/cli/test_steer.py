@@ -101,6 +101,9 @@ def test_texts_may_build_and_questions_choose(cli, folder, items, tmp_path):
     assert made.code == 0, made.err
     assert ": mean_difference of 9 pairs" in made.out
     assert SteeringVector.load(tmp_path / "v.safetensors").token == "mean"
+    (tmp_path / "empty.jsonl").write_text("")
+    empty = cli(*words, "--pairs", "empty.jsonl").mistake
+    assert "empty.jsonl holds 0 pairs of texts; at least 2 are needed" in empty
     assert (
         "line 1 of items.json has no text 'positive'"
         in cli(*words, "--pairs", "items.json").mistake

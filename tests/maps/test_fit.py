@@ -291,7 +291,7 @@ HOLED = np.where(np.arange(60).reshape(20, 3) == 4, np.nan, X)
         ({"method": "affine", "offset": False}, InputError, "is method='least_squares'"),
         ({"penalty": 1.0}, InputError, "it belongs to method='ridge'"),
         ({"method": "ridge", "penalty": 0.0}, InputError, "penalty is 0.0; a number above 0"),
-        ({"method": "low_rank"}, InputError, "rank=None was given for method='low_rank'"),
+        ({"method": "low_rank"}, InputError, "method='low_rank' was asked for without a rank"),
         ({"rank": 2}, InputError, "rank=2 was given for method='least_squares'"),
         ({"method": "low_rank", "rank": 4}, InputError, "a whole number from 1 to 3"),
         ({"folds": 1}, InputError, "1 folds were asked for; 0 for none or at least 2"),

@@ -31,6 +31,22 @@ def made(**change):
     return SteeringVector(**(values | change))
 
 
+WRONG = [
+    ("provenance", None),
+    ("provenance", "x"),
+    ("warnings", "x"),
+    ("warnings", [None]),
+    ("spread", "x"),
+    ("spread", None),
+    ("blocks", 0),
+    ("blocks", "x"),
+    ("site", None),
+    ("site", "block.x"),
+    ("operation", []),
+    ("model", {}),
+]
+
+
 def test_a_file_states_what_the_vector_is_for(tmp_path):
     """Fault: a vector applied by another operation, a layer off, to another model, unnoticed."""
     made().save(tmp_path / "v.safetensors")
@@ -136,8 +152,12 @@ def test_a_coefficient_that_is_no_number_is_refused(toy, coefficient):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"vector": np.zeros(6)}, "one finite row that is not zero"),
-        ({"vector": np.full(6, np.inf)}, "one finite row that is not zero"),
+        ({"vector": np.zeros(6)}, r"\(6,\), all zero, was given; one finite row that is not zero"),
+        ({"vector": np.full(6, np.inf)}, r"\(6,\), 6 of its numbers NaN or infinite, was given"),
+        (
+            {"vector": [1, np.nan]},
+            r"\(2,\), 1 of its numbers NaN or infinite, was given; one finite",
+        ),
         ({"vector": np.ones((3, 6))}, r"of shape \(3, 6\) was given; one finite row"),
         ({"operation": "project"}, "operation of this steering vector is 'project'; only 'add'"),
         ({"residual_norm": 0.0}, "residual norm of a steering vector is 0.0"),
@@ -154,6 +174,10 @@ def test_what_is_no_vector_is_refused(change, message):
     [
         ({"operation": "project"}, "only 'add' is known here"),
         ({"site": ...}, "is no whole steering_vector"),
+        *(({key: value}, "is no whole steering_vector") for key, value in WRONG),
+        ({"spread": -1}, r"v\.safetensors: The spread of a steering vector is -1"),
+        ({"norm": "x"}, "states a norm of x and holds a vector of norm 5"),
+        ({"width": 576}, "states a width of 576 and holds a vector of width 6: it was changed"),
         ({"norm": 45.0}, "states a norm of 45.0 and holds a vector of norm 5"),
         ({"kind": "linear_map"}, "holds linear_map; a saved steering_vector is expected"),
     ],
@@ -166,5 +190,22 @@ def test_a_changed_file_is_refused(tmp_path, facts, message):
         arrays = {"vector": file.get_tensor("vector")}
     header = {key: value for key, value in header.items() if value is not ...}
     save_file(arrays, path, metadata={"cospace": json.dumps(header)})
+    with pytest.raises(InputError, match=message):
+        SteeringVector.load(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([3.0, np.nan, 4.0, 0.0, 0.0, 0.0], r"v\.safetensors: .* 1 of its numbers NaN or infinite"),
+        ([3.0, 4.0], "v.safetensors states a width of 6 and holds a vector of width 2"),
+    ],
+)
+def test_a_file_with_other_numbers_is_named(tmp_path, row, message):
+    path = tmp_path / "v.safetensors"
+    made().save(path)
+    with safe_open(path, framework="numpy") as file:
+        told = file.metadata()
+    save_file({"vector": np.array(row)}, path, metadata=told)
     with pytest.raises(InputError, match=message):
         SteeringVector.load(path)

@@ -183,9 +183,13 @@ def _choice(
         )
     if penalty is not None and not (math.isfinite(penalty) and penalty > 0.0):
         raise InputError(f"The ridge penalty is {penalty}; a number above 0 is needed.")
-    if (rank is None) == (method == "low_rank"):
+    if rank is None and method == "low_rank":
         raise InputError(
-            f"rank={rank} was given for method={method!r}; a rank belongs to method='low_rank', which needs one."
+            "method='low_rank' was asked for without a rank: give rank=, a whole number from 1."
+        )
+    if rank is not None and method != "low_rank":
+        raise InputError(
+            f"rank={rank} was given for method={method!r}; a rank belongs to method='low_rank'."
         )
     if not 0.0 < rtol < 1.0:
         raise InputError(f"The rank tolerance is {rtol}; a number between 0 and 1 is needed.")

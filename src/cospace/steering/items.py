@@ -296,6 +296,11 @@ def read_pairs(path: str | Path, *, token: str = "mean") -> Contrast:
                     f"line {number} of {path} has no text {name!r}: an object with positive and negative is expected."
                 )
             side.append(text)
+    if len(sides[0]) < 2:
+        raise InputError(
+            f"{path} holds {len(sides[0])} pairs of texts; at least 2 are needed, each a line with positive and "
+            "negative."
+        )
     return Contrast(tuple(sides[0]), tuple(sides[1]), token)
 
 

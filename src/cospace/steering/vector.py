@@ -42,6 +42,22 @@ _FACTS = (
 )
 
 
+def _whole(facts: Mapping[str, Any]) -> bool:
+    """Whether what a file says of a vector is of the right kinds."""
+    sizes = ("residual_norm", "spread")
+    words = [facts[name] for name in _FACTS if name not in ("blocks", "warnings", *sizes)]
+    warnings = facts["warnings"]
+    numbers = [facts[name] for name in sizes]
+    return (
+        all(isinstance(one, str) for one in words)
+        and all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
+        and type(facts["blocks"]) is int
+        and facts["blocks"] > 0
+        and isinstance(warnings, list)
+        and all(isinstance(one, str) for one in warnings)
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SteeringVector:
     """A direction at one site of one model, to be added to the states of its tokens.
@@ -88,9 +104,13 @@ class SteeringVector:
         vector.flags.writeable = False
         object.__setattr__(self, "vector", vector)
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
-        if vector.ndim != 1 or not np.isfinite(vector).all() or not vector.any():
+        bad = int(vector.size - np.isfinite(vector).sum())
+        if vector.ndim != 1 or bad or not vector.any():
+            held = f", {bad} of its numbers NaN or infinite," if bad else ""
+            held = held or (", all zero," if vector.size and not vector.any() else "")
             raise InputError(
-                f"A steering vector of shape {vector.shape} was given; one finite row that is not zero is expected."
+                f"A steering vector of shape {vector.shape}{held} was given; one finite row that is not zero is "
+                "expected."
             )
         if self.operation != ADD:
             raise InputError(
@@ -249,13 +269,28 @@ class SteeringVector:
         try:
             norm = facts.pop("norm")
             values = {name: facts[name] for name in _FACTS}
+            if not isinstance(facts["provenance"], Mapping) or not _whole(values):
+                raise TypeError
             values["warnings"] = tuple(values["warnings"])
+            width = facts["width"]
             found = cls(vector=arrays["vector"], provenance=facts["provenance"], **values)
-        except (KeyError, TypeError):
+            found.to_dict()
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        except (KeyError, TypeError, ValueError):
             raise InputError(
                 f"{path} is no whole {cls.kind}: it was changed or cut since it was saved; save it again."
             ) from None
-        if norm is None or abs(found.norm - norm) > 1e-9 * found.norm:
+        if width != found.width:
+            raise InputError(
+                f"{path} states a width of {width} and holds a vector of width {found.width}: it was changed since "
+                "it was saved; save it again."
+            )
+        if (
+            isinstance(norm, str | list | dict)
+            or norm is None
+            or abs(found.norm - norm) > 1e-9 * found.norm
+        ):
             raise InputError(
                 f"{path} states a norm of {norm} and holds a vector of norm {found.norm:.6g}: it was changed since "
                 "it was saved; save it again."
