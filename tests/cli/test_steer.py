@@ -100,7 +100,8 @@ def test_texts_may_build_and_questions_choose(cli, folder, items, tmp_path):
     made = cli(*words, "--pairs", "p.jsonl", "--sites", "0.5,1", "--answers", "texts")
     assert made.code == 0, made.err
     assert ": mean_difference of 9 pairs" in made.out
-    assert SteeringVector.load(tmp_path / "v.safetensors").token == "mean"
+    made = SteeringVector.load(tmp_path / "v.safetensors")
+    assert (made.token, made.provenance["mean_over"]) == ("mean", "all tokens but the first")
     (tmp_path / "empty.jsonl").write_text("")
     empty = cli(*words, "--pairs", "empty.jsonl").mistake
     assert "empty.jsonl holds 0 pairs of texts; at least 2 are needed" in empty

@@ -76,6 +76,7 @@ def test_a_chosen_width_is_as_good_as_a_fixed_one(noise, n):
         chosen, *_ = _fit(np.vstack([p, q]), kinds, groups, paired=True)
         found.append([quality(v, *unseen, best) for v in (fixed(p, q), chosen)])
     (old_cosine, old_order), (cosine, order) = np.median(found, axis=0)
+    print(f"{noise}, {n} pairs: {old_order:.3f}, {order:.3f}")  # the table of docs/steering.md
     assert cosine > old_cosine - 0.02
     assert order > old_order - 0.002
     if n < 120 or noise == "decay":

@@ -32,6 +32,7 @@ _FACTS = (
 _SOURCES = (
     ("Texts of the first kind", "positive"),
     ("Texts of the second kind", "negative"),
+    ("Mean over", "mean_over"),
     ("Texts hash", "texts"),
     ("Cosine to the mean difference", "cosine_to_mean_difference"),
     ("Pairs in the right order, in-sample", "separation"),

@@ -109,6 +109,7 @@ def _vector(
             "positive": len(positive),
             "negative": len(negative),
             "paired": contrast.paired,
+            **({"mean_over": "all tokens but the first"} if contrast.token == "mean" else {}),
             "texts": contrast.fingerprint,
             "items": list(contrast.items),
             "cosine_to_mean_difference": found.cosine,

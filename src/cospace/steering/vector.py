@@ -85,7 +85,8 @@ class SteeringVector:
     """How it was made: ``mean_difference``, ``trimmed_difference``, ``pca``, ``probe``, or a
     transfer."""
     token: str
-    """The token whose states it was made from: ``letter``, ``last`` or ``mean``."""
+    """The token whose states it was made from: ``letter``, ``last`` or ``mean``, over all tokens but
+    the first, which is a decoder's attention sink."""
     residual_norm: float
     """Mean norm of the states that it was made from."""
     spread: float
