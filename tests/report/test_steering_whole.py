@@ -9,7 +9,17 @@ import pytest
 
 from cospace.errors import CospaceError, InputError
 from cospace.report import write_report
-from cospace.steering import ContinuationPoint, Continuations, CurvePoint, SteeringCurve
+from cospace.steering import (
+    Carried,
+    ContinuationPoint,
+    Continuations,
+    CurvePoint,
+    MapSummary,
+    SteeringCurve,
+    Transfer,
+    TransferSweep,
+)
+from cospace.steering.transfer import CONDITIONS
 
 VALUES = (None, [], -1, "x", 1e9, {}, True, float("nan"), float("inf"))
 VECTOR = {"model": "small", "norm": 2.0, "warnings": ["one"], "provenance": {"positive": 64}}
@@ -60,6 +70,42 @@ def written():
     )
 
 
+def carried():
+    one = Transfer(
+        "small",
+        "large",
+        "block.1",
+        "block.2",
+        "ridge",
+        0.4,
+        12,
+        ("fine",),
+        tuple(Carried(name, 0.5, ("a",), curve()) for name in CONDITIONS),
+        0,
+        "activations",
+    )
+    sizes = (46, 12, 16, 12, 12, 90.0, 0.1, 0.4, 0.3, 0.9, 0.1)
+    return TransferSweep(
+        "small",
+        "large",
+        "block.1",
+        {"method": "probe"},
+        (MapSummary("activations", "block.2", "ridge", *sizes, ("a warning",)),),
+        (one,),
+        {"activations": "block.2", "native": "block.2"},
+        7,
+        True,
+        settings={"seed": 0},
+        provenance={"command": "cospace steer transfer"},
+        warnings=("one",),
+    )
+
+
+def looked_at(path):
+    """All but the inside of the curves of a transfer, which are read as other curves are."""
+    return "curve" not in path or path.index("curve") >= len(path) - 2
+
+
 def paths(value, before=()):
     """Every place in nested values, itself left out."""
     inside = value.items() if isinstance(value, dict) else enumerate(value)
@@ -84,11 +130,11 @@ def read(kind, data, folder):
     return kind.load(path)
 
 
-@pytest.mark.parametrize("made", [curve, written])
+@pytest.mark.parametrize("made", [curve, written, carried])
 def test_an_edited_result_is_refused_in_one_line_or_has_a_page(made, tmp_path):
     whole = json.loads(json.dumps(made().to_dict()))
     refused = []
-    for path in paths(whole):
+    for path in filter(looked_at, paths(whole)):
         for value in VALUES:
             try:
                 found = read(type(made()), changed(whole, path, value), tmp_path)
@@ -139,9 +185,36 @@ WRITTEN = [
 ]
 
 
+FIRST = ("transfers", 0, "conditions", 0)
+CARRIED = [
+    (("transfers",), [], "maps and transfers: there is none"),
+    ((*FIRST, "condition"), "x", "x is none of transferred, native, .*"),
+    ((*FIRST, "condition"), "native", "activations at block.2: native is there 2 times"),
+    ((*FIRST, "condition"), "random_map.1", "activations at block.2: transferred is missing"),
+    ((*FIRST, "cosine"), 2, "activations at block.2, transferred: cosine is 2"),
+    ((*FIRST, "curve", "points"), [], "points: there is none"),
+    (
+        (*FIRST, "curve", "points", 2, "coefficient"),
+        5,
+        "other coefficients or questions than the others",
+    ),
+    (("transfers", 0, "map_r2"), float("inf"), "map_r2 is inf"),
+    (("transfers", 0, "map_name"), "x", "maps: activations is none of x"),
+    (("chosen", "native"), "x", "chosen: x is none of block.2"),
+    (("chosen",), {"x": "block.2"}, "chosen: x is none of activations, native"),
+    (("vector",), {}, "vector: it lacks method"),
+    (("maps", 0, "width"), 0, "activations: a size below 1, or a rank below 0"),
+    (("maps", 0, "r2"), float("nan"), "activations: r2 is nan"),
+    (("maps", 0, "retrieval"), 3, "activations: retrieval is 3, which is no probability"),
+    (("maps", 0, "warnings"), "x", "a value is of the wrong kind"),
+]
+
+
 @pytest.mark.parametrize(
     ("made", "path", "value", "words"),
-    [(curve, *each) for each in CURVE] + [(written, *each) for each in WRITTEN],
+    [(curve, *each) for each in CURVE]
+    + [(written, *each) for each in WRITTEN]
+    + [(carried, *each) for each in CARRIED],
 )
 def test_what_does_not_go_together_is_said(made, path, value, words, tmp_path):
     whole = json.loads(json.dumps(made().to_dict()))

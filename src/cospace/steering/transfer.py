@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from cospace._numbers import check_whole
-from cospace.errors import InputError
+from cospace.errors import ContradictionError, InputError
 from cospace.maps import LinearMap
-from cospace.result import Result
+from cospace.result import Result, checked
 from cospace.steering.curve import LEAST, SteeringCurve, mean_interval
 from cospace.steering.items import TEMPLATE, ChoiceItem
 from cospace.steering.reach import items_of
 from cospace.steering.score import Answers, check_answers, steering_curve
 from cospace.steering.vector import Floats, SteeringVector, Unit
+from cospace.whole import check_names, check_once
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
@@ -238,17 +239,49 @@ class Transfer(Result):
         """Rebuild the result from ``to_dict``."""
         left_out = ("kind", "schema", "recovered", "p_random")
         values = {key: value for key, value in data.items() if key not in left_out}
-        values["nearest_at_source"] = tuple(values["nearest_at_source"])
         values["conditions"] = tuple(
-            Carried(
-                each["condition"],
-                each["cosine"],
-                tuple(each["nearest"]),
-                SteeringCurve.from_dict(each["curve"]),
-            )
+            checked(Carried, {**each, "curve": SteeringCurve.from_dict(each["curve"])})
             for each in values["conditions"]
         )
-        return cls(**values)
+        found: Self = checked(cls, values)
+        _check(found)
+        return found
+
+
+def _check(found: Transfer) -> None:
+    """Refuse a saved transfer without a control, or whose curves are not of the same questions."""
+    where = f"{found.map_name} at {found.site}"
+    names = [each.condition for each in found.conditions]
+    check_once(names, where)
+    kinds = {name.partition(".")[0] for name in names}
+    check_names(sorted(kinds), list(CONDITIONS), where)
+    absent = [name for name in CONDITIONS if name not in kinds]
+    if absent:
+        raise ContradictionError(f"{where}: {', '.join(absent)} is missing")
+    check_finite(where, map_r2=found.map_r2)
+    first = found.conditions[0].curve
+    for each in found.conditions:
+        one = f"{where}, {each.condition}"
+        if not abs(each.cosine) <= 1.0 + 1e-9:
+            raise ContradictionError(f"{one}: cosine is {each.cosine:g}")
+        check_alike(one, each.curve, first)
+
+
+def check_finite(where: str, **values: float | None) -> None:
+    """Refuse a number of a saved result that is not finite."""
+    for name, value in values.items():
+        if value is not None and not np.isfinite(value):
+            raise ContradictionError(f"{where}: {name} is {value:g}")
+
+
+def check_alike(where: str, curve: SteeringCurve, first: SteeringCurve) -> None:
+    """Refuse a curve of other coefficients or questions than the first."""
+    one, two = (
+        (*(p.coefficient for p in each.points), each.n, len(each.points[0].by_item))
+        for each in (curve, first)
+    )
+    if one != two:
+        raise ContradictionError(f"{where}: other coefficients or questions than the others")
 
 
 def evaluate_transfer(

@@ -7,14 +7,23 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cospace.errors import InputError
+from cospace.errors import ContradictionError, InputError
 from cospace.maps import LinearMap
-from cospace.result import Result, plain, record
+from cospace.result import Result, checked, plain
 from cospace.steering.curve import SteeringCurve
 from cospace.steering.items import TEMPLATE, ChoiceItem
 from cospace.steering.score import Answers, check_answers, steering_curve, sweep
-from cospace.steering.transfer import Transfer, check_draws, check_unit, scored, transfer
+from cospace.steering.transfer import (
+    Transfer,
+    check_alike,
+    check_draws,
+    check_finite,
+    check_unit,
+    scored,
+    transfer,
+)
 from cospace.steering.vector import SteeringVector, Unit
+from cospace.whole import check_names, check_once, check_p
 
 if TYPE_CHECKING:
     from cospace.models.decoder import Decoder
@@ -174,10 +183,38 @@ class TransferSweep(Result):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild the result from ``to_dict``."""
         values = {key: value for key, value in data.items() if key not in ("kind", "schema")}
-        values["maps"] = tuple(record(MapSummary, each) for each in values["maps"])
+        values["maps"] = tuple(checked(MapSummary, each) for each in values["maps"])
         values["transfers"] = tuple(Transfer.from_dict(each) for each in values["transfers"])
-        values["warnings"] = tuple(values["warnings"])
-        return cls(**values)
+        found: Self = checked(cls, values)
+        _check(found)
+        return found
+
+
+def _check(found: TransferSweep) -> None:
+    """Refuse a saved sweep whose parts do not go together."""
+    if not found.maps or not found.transfers:
+        raise ContradictionError("maps and transfers: there is none")
+    pairs = [(each.map_name, each.site) for each in found.transfers]
+    check_once(pairs, "transfers")
+    for name in found.names:
+        for site in found.sites:
+            if (name, site) not in pairs:
+                raise ContradictionError(f"transfers: {name} at {site} is missing")
+    check_names((one.name for one in found.maps), found.names, "maps")
+    check_names(found.chosen, (*found.names, "native"), "chosen")
+    check_names(found.chosen.values(), found.sites, "chosen")
+    if not isinstance(found.vector.get("method"), str):
+        raise ContradictionError("vector: it lacks method")
+    for one in found.maps:
+        sizes = (one.n, one.width, one.target_width)
+        if min(*sizes, one.rank + 1, one.source_rank + 1) < 1:
+            raise ContradictionError(f"{one.name}: a size below 1, or a rank below 0")
+        numbers = ("condition", "penalty", "r2", "held_out_r2")
+        check_finite(one.name, **{name: getattr(one, name) for name in numbers})
+        check_p(one.name, retrieval=one.retrieval, retrieval_chance=one.retrieval_chance)
+    first = found.transfers[0].conditions[0].curve
+    for each in found.transfers:
+        check_alike(f"{each.map_name} at {each.site}", each.conditions[0].curve, first)
 
 
 def sweep_transfer(
