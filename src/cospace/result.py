@@ -203,7 +203,14 @@ class Result:
             )
         try:
             return cls.from_dict(data)
-        except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
+        except (
+            InputError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise InputError(
                 f"{path} is no whole {cls.kind} ({_wrong(error)}): it was changed or cut since it was "
                 "saved; save it again."
