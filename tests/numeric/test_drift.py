@@ -241,7 +241,7 @@ def test_few_rows_leave_figures_empty_with_their_reason() -> None:
     assert site.error.value is not None
     assert site.residual.value is not None
     assert "at least 10 rows are needed" in str(site.r2_forward.reason)
-    assert "at least 12 rows are needed" in str(site.retention.reason)
+    assert "take fewer neighbours, or 12 rows or more" in str(site.retention.reason)
     assert "needs at least 4 rows" in str(site.cka.reason)
     assert {m.retention for m in site.moved} == {None}
 
