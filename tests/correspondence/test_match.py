@@ -199,6 +199,9 @@ def test_too_few_shuffles_are_told():
         ("frozen", lambda t: t[0].update(depth=0.3), "frozen: "),
         ("replications", lambda t: t.pop(), "is missing"),
         ("replications", lambda t: t[0].update(depth=0.3), "replications: "),
+        ("texts", lambda t: t["first"].update(rows="x"), "texts: first says no number of rows"),
+        ("texts", lambda t: t.update(second=[]), "texts: second says no number of rows"),
+        ("texts", lambda t: t.pop("first"), "texts: first is none of"),
     ],
 )
 def test_a_saved_one_that_contradicts_itself_is_refused(found, tmp_path, table, change, told):

@@ -196,6 +196,19 @@ def test_the_same_seed_gives_the_same_result_and_it_is_kept(simulated, tmp_path)
     (tmp_path / "r.json").write_text(json.dumps(values))
     with pytest.raises(InputError, match="no whole routing"):
         Routing.load(tmp_path / "r.json")
+    for name, other, told in (
+        ("policies", [], "policies: only one is none of"),
+        ("models", [], "0 models and 2 sets"),
+        ("sets", [], "2 models and 0 sets"),
+        ("discrimination", [], "discrimination: nothing is there"),
+        ("verdict", "x", "verdict: x is none of none, better, worse, not shown"),
+        ("signal", "x", "signal: x is none of found, disguise"),
+    ):
+        edited = {**found.to_dict(), name: other}
+        (tmp_path / "r.json").write_text(json.dumps(edited))
+        with pytest.raises(InputError, match="no whole routing") as refused:
+            Routing.load(tmp_path / "r.json")
+        assert told in str(refused.value)
 
 
 def test_spaces_are_matched_by_id(simulated):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -159,6 +161,33 @@ def test_a_result_comes_back_and_gives_a_table(scored, tmp_path):
         SharedScore.load(path)
     with pytest.raises(InputError, match="This is no whole shared_score: build it anew"):
         SharedScore.from_dict({})
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "told"),
+    [
+        ("leading", lambda t: t.clear(), "is none of"),
+        ("leading", lambda t: t[0].update(model="x"), "m0 is none of x, m1"),
+        ("pairs", lambda t: t.clear(), "is missing"),
+        ("pairs", lambda t: t[0].update(set="x"), "pairs: x is none of"),
+        ("scores", lambda t: t[0].update(kind="x"), "scores: x is none of shared, pairwise"),
+        ("choices", lambda t: t[0].update(method="x"), "choices: x is none of"),
+        ("choices", lambda t: t.append(t[0]), "is there 2 times"),
+        (
+            "choices",
+            lambda t: next(c for c in t if c["by_pair"])["by_pair"].clear(),
+            "choices, ridge: m0 -> m1 is none of",
+        ),
+    ],
+)
+def test_a_saved_one_that_contradicts_itself_is_refused(scored, tmp_path, table, change, told):
+    scored.save(tmp_path / "score.json")
+    data = json.loads((tmp_path / "score.json").read_text())
+    change(data[table])
+    (tmp_path / "score.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="is no whole shared_score") as refused:
+        SharedScore.load(tmp_path / "score.json")
+    assert told in str(refused.value)
 
 
 def test_the_same_seed_gives_the_same_result(planted):

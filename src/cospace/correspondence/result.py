@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
+from cospace.errors import ContradictionError
 from cospace.result import Result, checked, plain
 from cospace.whole import check_names, check_once, check_p, check_pairs
 
@@ -183,6 +184,11 @@ class Correspondence(Result):
     def _check(self) -> None:
         """Refuse tables that do not go together."""
         check_once(self.models, "models")
+        for name, facts in self.texts.items():
+            rows = facts.get("rows") if isinstance(facts, Mapping) else None
+            if not isinstance(rows, int):
+                raise ContradictionError(f"texts: {name} says no number of rows")
+        check_names(["first"], list(self.texts), "texts")
         pairs: dict[str, list[tuple[str, str]]] = {}
         for one in self.agreements:
             where = f"{one.measure}, {one.pooling}, depth {one.depth:g}"

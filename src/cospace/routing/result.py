@@ -7,13 +7,20 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-from cospace.errors import UnknownNameError
+from cospace.errors import ContradictionError, UnknownNameError
 from cospace.result import Result, checked
 from cospace.routing.disguise import Area
 from cospace.routing.policies import Paired, PolicyScore
 from cospace.routing.price import PricePoint
+from cospace.whole import check_names, check_once
 
 __all__ = ["Discrimination", "GroupFacts", "Routing", "SetFacts"]
+
+
+VERDICTS = ("none", "better", "worse", "not shown")
+"""What is said of the router beside the strongest model."""
+SIGNALS = ("found", "disguise", "not shown", "untested")
+"""What is said of its knowing who is right."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,22 @@ class Routing(Result):
         ):
             values[name] = tuple(checked(kind, each) for each in values[name])
         values["discrimination"] = tuple(_discrimination(each) for each in values["discrimination"])
-        return checked(cls, values)  # type: ignore[no-any-return]
+        found: Self = checked(cls, values)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Refuse parts that do not go together."""
+        check_once(self.models, "models")
+        policies = [one.policy for one in self.policies]
+        check_names([f"only {model}" for model in self.models], policies, "policies")
+        if len(self.models) < 2 or not self.sets:
+            raise ContradictionError(f"{len(self.models)} models and {len(self.sets)} sets")
+        check_names([self.verdict], VERDICTS, "verdict")
+        check_names([self.signal], SIGNALS, "signal")
+        if not self.discrimination:
+            raise ContradictionError("discrimination: nothing is there")
+        check_names([one.model for one in self.discrimination], self.models, "discrimination")
 
 
 def _discrimination(values: Mapping[str, Any]) -> Discrimination:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import permutations
 from typing import Any, ClassVar, Self
 
 from cospace.errors import InputError, UnknownNameError
 from cospace.result import Result, checked, plain
 from cospace.shared.choose import Candidate, Choice, best_of
 from cospace.shared.retrieval import MEASURES
+from cospace.whole import check_names, check_once, check_pairs
 
 __all__ = ["Contrast", "Leading", "PairScore", "Score", "SetFacts", "SharedScore"]
+
+
+KINDS = ("shared", "pairwise", "floor", "within", "words")
+"""Kinds of methods: shared spaces, maps between pairs, floors, each model by itself, words alone."""
 
 
 @dataclass(frozen=True)
@@ -262,4 +268,27 @@ class SharedScore(Result):
             found: Self = checked(cls, values)
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError("This is no whole shared_score: build it anew.") from error
+        found._check()
         return found
+
+    def _check(self) -> None:
+        """Refuse parts that do not go together."""
+        models = [one.model for one in self.leading]
+        check_once(models, "leading")
+        for one in self.pairs:
+            check_names([one.source, one.target], models, f"pairs, {one.method}")
+        tables: dict[str, list[tuple[str, str]]] = {one.name: [] for one in self.sets}
+        for one in self.pairs:
+            check_names([one.set], list(tables), "pairs")
+            if one.method == self.shared:
+                tables[one.set].append((one.source, one.target))
+        for name, those in tables.items():
+            check_pairs(those, models, f"pairs, {name}", ordered=True)
+        check_names([one.kind for one in self.scores], KINDS, "scores")
+        methods = [one.method for one in self.choices]
+        check_once(methods, "choices")
+        check_names(methods, [one.method for one in self.scores], "choices")
+        for choice in self.choices:
+            if choice.by_pair is not None:
+                arrows = [f"{a} -> {b}" for a, b in permutations(models, 2)]
+                check_names(arrows, list(choice.by_pair), f"choices, {choice.method}")
