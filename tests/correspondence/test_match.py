@@ -202,6 +202,8 @@ def test_too_few_shuffles_are_told():
         ("texts", lambda t: t["first"].update(rows="x"), "texts: first says no number of rows"),
         ("texts", lambda t: t.update(second=[]), "texts: second says no number of rows"),
         ("texts", lambda t: t.pop("first"), "texts: first is none of"),
+        ("settings", lambda t: t.pop("measures"), "settings: measures are no names"),
+        ("settings", lambda t: t.update(measures=[[]]), "settings: measures are no names"),
     ],
 )
 def test_a_saved_one_that_contradicts_itself_is_refused(found, tmp_path, table, change, told):

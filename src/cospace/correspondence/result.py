@@ -189,6 +189,9 @@ class Correspondence(Result):
             if not isinstance(rows, int):
                 raise ContradictionError(f"texts: {name} says no number of rows")
         check_names(["first"], list(self.texts), "texts")
+        measures = self.settings.get("measures")
+        if not isinstance(measures, list | tuple) or {type(name) for name in measures} != {str}:
+            raise ContradictionError("settings: measures are no names")
         pairs: dict[str, list[tuple[str, str]]] = {}
         for one in self.agreements:
             where = f"{one.measure}, {one.pooling}, depth {one.depth:g}"
