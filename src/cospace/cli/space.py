@@ -14,6 +14,7 @@ from cospace.cli.space_inputs import (
     Depth,
     Models,
     Pooling,
+    PoolingAsFitted,
     Site,
     Where,
     read,
@@ -139,7 +140,7 @@ def add(
     ],
     depth: Depth = None,
     site: Site = None,
-    pooling: Pooling = "mean",
+    pooling: PoolingAsFitted = "mean",
     corpus: CorpusName = None,
     save: Annotated[
         Path | None,
@@ -208,7 +209,7 @@ def apply(
     ] = None,
     depth: Depth = None,
     site: Site = None,
-    pooling: Pooling = "mean",
+    pooling: PoolingAsFitted = "mean",
     corpus: CorpusName = None,
 ) -> None:
     """Take rows of a model into the space, or through it to another model.

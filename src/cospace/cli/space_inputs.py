@@ -25,6 +25,7 @@ __all__ = [
     "Material",
     "Models",
     "Pooling",
+    "PoolingAsFitted",
     "Searched",
     "Site",
     "Where",
@@ -59,6 +60,16 @@ Site = Annotated[
 ]
 Pooling = Annotated[
     str, typer.Option("--pooling", metavar="KIND", help="Pooling.", rich_help_panel=READING)
+]
+PoolingAsFitted = Annotated[
+    str,
+    typer.Option(
+        "--pooling",
+        metavar="KIND",
+        help="Pooling; by default that of the fit.",
+        show_default=False,
+        rich_help_panel=READING,
+    ),
 ]
 Models = Annotated[
     str | None,
