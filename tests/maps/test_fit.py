@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
+import torch
 from sklearn.linear_model import LinearRegression, Ridge
 
 import cospace as cs
@@ -239,7 +240,6 @@ def test_rows_are_matched_by_id(pair):
 
 
 def test_tensors_are_mapped_as_arrays_are(pair):
-    torch = pytest.importorskip("torch")
     x, y = pair
     found = fit_map(source=torch.from_numpy(x), target=torch.from_numpy(y), method="affine")
     assert np.allclose(found.matrix, fit_map(source=x, target=y, method="affine").matrix)

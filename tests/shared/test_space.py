@@ -6,6 +6,7 @@ import json
 import sys
 
 import numpy as np
+import pandas
 import pytest
 from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
@@ -342,7 +343,6 @@ def test_coordinates_have_names_in_a_pipeline(spaces, made):
 
 
 def test_a_pipeline_gives_data_frames_where_asked(spaces, made):
-    pandas = pytest.importorskip("pandas")
     view = made["gpa"].view("m1")
     x = spaces["m1"]
     line = make_pipeline(view, StandardScaler()).set_output(transform="pandas")

@@ -7,7 +7,7 @@ from typing import Any
 
 from cospace.report.scale import measure_scale
 from cospace.report.words import count, number, shortened
-from cospace.tokens.geometry import TokenGeometry
+from cospace.tokens.geometry_result import TokenGeometry
 from cospace.tokens.hidden import Hidden, HiddenFigure
 from cospace.tokens.result import (
     EDGES,

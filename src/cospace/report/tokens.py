@@ -16,7 +16,7 @@ from cospace.report.token_figures import (
 )
 from cospace.report.token_words import coherence_blocks, undertrained_blocks
 from cospace.report.words import count, joined, number, span
-from cospace.tokens.geometry import TokenGeometry
+from cospace.tokens.geometry_result import TokenGeometry
 from cospace.tokens.result import GlobalFigure, TokenComparison, TokenSide
 
 __all__ = [

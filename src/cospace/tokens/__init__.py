@@ -3,7 +3,8 @@
 from cospace.models.embeddings import Embeddings, TokenMatrix, read_embeddings
 from cospace.tokens.coherence import Coherence, coherence_scores, measure_coherence
 from cospace.tokens.frequency import Frequencies, count_tokens
-from cospace.tokens.geometry import GeometryOptions, TokenGeometry, measure_geometry
+from cospace.tokens.geometry import GeometryOptions, measure_geometry
+from cospace.tokens.geometry_result import TokenGeometry
 from cospace.tokens.graph import WordGraph, open_graph, read_conceptnet, read_wordnet
 from cospace.tokens.hidden import Hidden, HiddenFigure, compare_hidden
 from cospace.tokens.local import (

@@ -1,35 +1,31 @@
-"""Everything that is asked of the token embeddings of some models, in one result."""
+"""Ask everything of the token embeddings of some models: what is asked, and how each part is made."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cospace.corpora import open_corpus
 from cospace.corpus import Corpus
-from cospace.errors import (
-    ContradictionError,
-    InputError,
-    UndefinedMeasureError,
-    UnknownNameError,
-)
+from cospace.errors import InputError, UndefinedMeasureError, UnknownNameError
 from cospace.models.base import resolve_sites
 from cospace.models.cache import files_hash
 from cospace.models.embeddings import Embeddings, read_embeddings
-from cospace.result import Result, checked, plain
+from cospace.result import plain
 from cospace.tokens.coherence import LEAST as COHERENT
 from cospace.tokens.coherence import Coherence, measure_coherence
 from cospace.tokens.frequency import count_tokens
+from cospace.tokens.geometry_result import TokenGeometry
 from cospace.tokens.graph import WordGraph, open_graph
-from cospace.tokens.hidden import Context, Hidden, HiddenFigure, check_contexts, compare_hidden
+from cospace.tokens.hidden import Context, Hidden, check_contexts, compare_hidden
 from cospace.tokens.matching import match
 from cospace.tokens.measure import compare, versions
 from cospace.tokens.options import LEAST, TokenOptions
@@ -38,9 +34,8 @@ from cospace.tokens.result import TokenComparison
 from cospace.tokens.side import Progress
 from cospace.tokens.undertrained import Undertrained, find_undertrained, verified
 from cospace.tokens.vocabulary import Vocabulary, read_vocabulary
-from cospace.whole import check_pairs
 
-__all__ = ["GeometryOptions", "TokenGeometry", "measure_geometry"]
+__all__ = ["GeometryOptions", "measure_geometry"]
 
 Index = npt.NDArray[np.int64]
 Keep = Callable[[str, Mapping[str, Any], Callable[[], Mapping[str, Any]]], Mapping[str, Any]]
@@ -88,107 +83,6 @@ class GeometryOptions:
         if self.depths:
             check_contexts(self.contexts)
             resolve_sites(self.depths, blocks=1, final_norm=False)
-
-
-@dataclass(frozen=True)
-class TokenGeometry(Result):
-    """Geometry of the tokens of one model or more. Read it, save it; it computes nothing."""
-
-    kind: ClassVar[str] = "token geometry"
-
-    models: tuple[str, ...]
-    """Their names."""
-    comparisons: tuple[TokenComparison, ...]
-    """Embeddings of every two of them."""
-    hidden: Hidden | None = None
-    """Their states at relative depths."""
-    coherence: tuple[Coherence, ...] = ()
-    """Neighbours that mean something to each other, a model each."""
-    undertrained: tuple[Undertrained, ...] = ()
-    """Candidates for undertrained tokens, a model each."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """Options."""
-    warnings: tuple[str, ...] = ()
-    """What a reader must know before believing a number; those of comparisons stand there."""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    """Versions, command."""
-
-    @classmethod
-    def of(cls, comparison: TokenComparison) -> TokenGeometry:
-        """The geometry that one comparison is."""
-        return cls(
-            (comparison.a.name, comparison.b.name),
-            (comparison,),
-            settings=comparison.settings,
-            provenance=comparison.provenance,
-        )
-
-    def records(self) -> list[dict[str, Any]]:
-        """One flat dictionary a figure, as of a comparison; hidden layers have their context and sites."""
-        rows = [row for one in self.comparisons for row in one.records()]
-        for one in self.hidden.figures if self.hidden is not None else ():
-            at = {"a": one.a, "b": one.b, "role_a": one.site_a, "role_b": one.site_b}
-            for name in ("pearson", "spearman"):
-                figure = f"cosines {_CONTEXT[one.context]}, {name}"
-                row: dict[str, Any] = {**at, "tokens": one.tokens, "figure": figure, "k": None}
-                row |= {"value": getattr(one, name), "chance": 0.0, "chance_sd": one.null_sd}
-                rows.append(row)
-        return rows
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from ``to_dict``.
-
-        Raises
-        ------
-        InputError
-            For another dictionary.
-        """
-        try:
-            hidden = None
-            if data["hidden"] is not None:
-                hidden = _hidden_of(data["hidden"])
-            values: dict[str, Any] = {
-                "hidden": hidden,
-                "comparisons": [*map(TokenComparison.from_dict, data["comparisons"])],
-                "coherence": [*map(Coherence.from_dict, data["coherence"])],
-                "undertrained": [*map(Undertrained.from_dict, data["undertrained"])],
-            }
-            for name in ("models", "settings", "warnings", "provenance"):
-                values[name] = data[name]
-            made: Self = checked(cls, values)
-            made._check()
-            return made
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"This is no token geometry that this version wrote: {error}."
-            ) from None
-
-    def _check(self) -> None:
-        """Refuse parts that do not go together."""
-        pairs = [(one.a.name, one.b.name) for one in self.comparisons]
-        check_pairs(pairs, self.models, "comparisons", ordered=False)
-        if self.hidden is not None:
-            for at in {(one.context, one.depth) for one in self.hidden.figures}:
-                here = [f for f in self.hidden.figures if (f.context, f.depth) == at]
-                check_pairs([(f.a, f.b) for f in here], self.models, "hidden", ordered=False)
-            if not self.hidden.figures:
-                raise ContradictionError("hidden: no figure is there")
-
-    def with_provenance(self, **facts: Any) -> TokenGeometry:
-        """Add ``facts`` to the provenance."""
-        return replace(self, provenance={**self.provenance, **plain(facts)})
-
-
-_CONTEXT = {"alone": "of tokens alone", "text": "of tokens in texts"}
-
-
-def _hidden_of(data: Mapping[str, Any]) -> Hidden:
-    values = dict(data)
-    values["figures"] = [checked(HiddenFigure, one) for one in data["figures"]]
-    values["ids"] = {name: tuple(ids) for name, ids in data["ids"].items()}
-    made: Hidden = checked(Hidden, values)
-    return made
 
 
 def measure_geometry(
@@ -343,7 +237,7 @@ def measure_geometry(
                 "rng": options.rng,
             },
             lambda: _hidden(read, vocabularies, options, extra, text, accept, progress),
-            _hidden_of,
+            Hidden.from_dict,
         )
         found["warnings"] += _one_way(found["hidden"])
     return TokenGeometry(

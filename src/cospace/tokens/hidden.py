@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from cospace.corpus import Corpus
 from cospace.errors import InputError, UndefinedMeasureError
 from cospace.models.base import TokenPolicy, resolve_sites
 from cospace.models.batching import Tokens
+from cospace.result import checked
 from cospace.tokens.options import LEAST
 from cospace.tokens.similarity import Cosines, pearson, spearman
 
@@ -77,6 +78,14 @@ class Hidden:
     """Pieces of it that were run."""
     occurrences: Mapping[str, float]
     """Mean number of occurrences of a token, by model."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain values."""
+        figures = [checked(HiddenFigure, one) for one in data["figures"]]
+        ids = {name: tuple(places) for name, places in data["ids"].items()}
+        made: Self = checked(cls, {**data, "figures": figures, "ids": ids})
+        return made
 
 
 def check_contexts(contexts: Sequence[str]) -> None:

@@ -122,9 +122,12 @@ def compare(
         )
     ]
     overall = _overall(sides, options, told)
-    near = _near(sides, options, told)
-    local = _local(sides, near, options)
-    dimensions = _dimensions(sides, near, options)
+    n = len(matched)
+    woven = _drawn(n, n if options.tokens is None else options.tokens, options.rng, 1 << 20)
+    sampled = _drawn(n, options.dimension_tokens, options.rng, 1 << 21)
+    near = _near(sides, woven, sampled, options, told)
+    local = _local(sides, near, woven, options) if len(woven) else ()
+    dimensions = _dimensions(sides, near, sampled, options) if len(sampled) else ()
     facts = [facts_of(side) for side in sides]
     return TokenComparison(
         facts[0],
@@ -245,11 +248,13 @@ class _Near:
     """Dimensions of the sampled tokens' neighbours, a line for each number of these."""
 
 
-def _near(sides: list[Side], options: TokenOptions, told: Told) -> list[dict[Role, _Near]]:
+def _near(
+    sides: list[Side], woven: Index, sampled: Index, options: TokenOptions, told: Told
+) -> list[dict[Role, _Near]]:
     """Weights and dimensions of every matrix, one after the other: only one is held at a time."""
-    woven, sampled = _chosen(len(sides[0].ids), options)
-    ks = _ks(options)
-    asked = [(some, k) for some, k in ((woven, options.k), (sampled, max(ks))) if len(some)]
+    ks = sorted(set(options.dimension_k))
+    asked = [(woven, options.k)] if len(woven) else []
+    asked += [(sampled, ks[-1])] if len(sampled) else []
     made: list[dict[Role, _Near]] = [{}, {}]
     for side, near in zip(sides, made, strict=True):
         for role in side.roles if asked else ():
@@ -268,22 +273,9 @@ def _near(sides: list[Side], options: TokenOptions, told: Told) -> list[dict[Rol
     return made
 
 
-def _chosen(n: int, options: TokenOptions) -> tuple[Index, Index]:
-    """Shared tokens that are woven, and those whose dimension is asked for."""
-    woven = _drawn(n, n if options.tokens is None else options.tokens, options.rng, 1 << 20)
-    return woven, _drawn(n, options.dimension_tokens, options.rng, 1 << 21)
-
-
-def _ks(options: TokenOptions) -> list[int]:
-    return sorted(set(options.dimension_k)) if options.dimension_tokens else [0]
-
-
 def _local(
-    sides: list[Side], near: list[dict[Role, _Near]], options: TokenOptions
+    sides: list[Side], near: list[dict[Role, _Near]], chosen: Index, options: TokenOptions
 ) -> tuple[LocalFigure, ...]:
-    if options.tokens == 0:
-        return ()
-    chosen, _ = _chosen(len(sides[0].ids), options)
     figures = []
     for role_a, role_b in product(sides[0].roles, sides[1].roles):
         a, b = near[0][role_a], near[1][role_b]
@@ -314,11 +306,8 @@ def _local(
 
 
 def _dimensions(
-    sides: list[Side], near: list[dict[Role, _Near]], options: TokenOptions
+    sides: list[Side], near: list[dict[Role, _Near]], chosen: Index, options: TokenOptions
 ) -> tuple[DimensionFigure, ...]:
-    if options.dimension_tokens == 0:
-        return ()
-    _, chosen = _chosen(len(sides[0].ids), options)
     return tuple(
         _dimension_figure(
             (role_a, role_b),
@@ -330,7 +319,7 @@ def _dimensions(
             options,
         )
         for role_a, role_b in product(sides[0].roles, sides[1].roles)
-        for i, k in enumerate(_ks(options))
+        for i, k in enumerate(sorted(set(options.dimension_k)))
     )
 
 
