@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -26,32 +24,6 @@ def load(name: str) -> ModuleType:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def missing(what: str) -> None:
-    if os.environ.get("CI"):
-        pytest.fail(f"{what}, which CI needs: tests/browser.py installs it")
-    pytest.skip(what)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next((path for path in map(shutil.which, names) if path), None)
-    if found is None:
-        missing("no Chromium")
-    try:
-        from playwright import sync_api as api
-    except ImportError:
-        missing("no playwright")
-    quiet = ["background-networking", "component-update", "sync", "gpu"]
-    with api.sync_playwright() as play:
-        started = play.chromium.launch(
-            executable_path=found,
-            args=["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)],
-        )
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

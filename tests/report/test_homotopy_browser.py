@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -15,30 +12,6 @@ from cospace.report.homotopy import study_page
 from cospace.report.render import page_html
 
 pytestmark = pytest.mark.browser
-
-
-def missing(what: str) -> None:
-    if os.environ.get("CI"):
-        pytest.fail(f"{what}, which CI needs: tests/browser.py installs it")
-    pytest.skip(what)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next((path for path in map(shutil.which, names) if path), None)
-    if found is None:
-        missing("no Chromium")
-    try:
-        from playwright import sync_api as api
-    except ImportError:
-        missing("no playwright")
-    with api.sync_playwright() as play:
-        started = play.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-gpu", "--no-first-run"]
-        )
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
